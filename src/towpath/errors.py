@@ -1,0 +1,65 @@
+"""Every exception of towpath.
+
+    TowpathError                what a user may see: one message, no stack trace
+    ├── ProblemsError           several mistakes of the input, all at once
+    │   ├── QueryError          in a query's SQL
+    │   └── JobError            in a job file
+    ├── StoreError              the store is locked, missing, of another job, or damaged
+    ├── UnknownQueryError       a name that no query has
+    └── RuntimeFailure          Spark stopped a carrier, or could not be started
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class TowpathError(Exception):
+    """Base of all errors meant for the user."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake: where it is, what is wrong, what to do, and (for SQL) the place underlined."""
+
+    where: str
+    message: str
+    hint: str = ""
+    excerpt: str = ""  # the source line and a line of ^^^^ below it
+
+    def __str__(self) -> str:
+        lines = [f"{self.where}: {self.message}" if self.where else self.message]
+        lines += [f"    {line}" for line in self.excerpt.splitlines()]
+        if self.hint:
+            lines.append(f"    -> {self.hint}")
+        return "\n".join(lines)
+
+
+class ProblemsError(TowpathError):
+    """All mistakes of one input."""
+
+    def __init__(self, title: str, problems: Iterable[Problem]) -> None:
+        self.title = title
+        self.problems = tuple(problems)
+        super().__init__("\n".join([title, *(str(p) for p in self.problems)]))
+
+
+class QueryError(ProblemsError):
+    pass
+
+
+class JobError(ProblemsError):
+    pass
+
+
+class StoreError(TowpathError):
+    pass
+
+
+class UnknownQueryError(TowpathError):
+    pass
+
+
+class RuntimeFailure(TowpathError):
+    pass

@@ -1,0 +1,69 @@
+"""A checked query: what the rest of towpath sees of a SQL text. Names are resolved, types are known, nothing is planned yet.
+
+Expressions are sqlglot trees in which
+- every column is `exp.Column(this=name, table=alias)`, quoted or not does not matter, the case is the stream's own;
+- `window_start` and `window_end` of an aggregate are `exp.Column(this="window_start", table="window")`;
+- aggregate calls are `Count(Star)`, `Count(x)`, `Count(Distinct(x))`, `Sum`, `Avg`, `Min`, `Max`, `StddevSamp`;
+- only the node types listed in `typing.py` occur, so that a compiler needs to know no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from towpath.schema import Column, Type
+
+WINDOW = "window"  # the pseudo alias of window_start and window_end
+
+
+@dataclass(frozen=True)
+class Input:
+    """One stream in FROM, under its alias, with the RANGE of its join window (None where nothing is joined)."""
+
+    alias: str
+    stream: str
+    range_us: int | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """An aggregate's window: length and hop, aligned to the epoch."""
+
+    range_us: int
+    slide_us: int
+
+
+@dataclass(frozen=True)
+class Item:
+    """One output column."""
+
+    name: str
+    expr: exp.Expression
+    type: Type
+
+
+@dataclass(frozen=True)
+class Select:
+    """One SELECT without subqueries: a filter, a join, an aggregate, or an aggregate over a join."""
+
+    inputs: tuple[Input, ...]
+    where: tuple[exp.Expression, ...]  # conjuncts
+    items: tuple[Item, ...]
+    window: Window | None = None  # set if and only if this is an aggregate
+    group_by: tuple[exp.Expression, ...] = ()
+    having: tuple[exp.Expression, ...] = ()  # conjuncts; may hold aggregate calls and group-by expressions
+
+
+@dataclass(frozen=True)
+class Query:
+    """One standing query: a SELECT, or several under UNION ALL (same number and types of columns; the first names them)."""
+
+    name: str
+    sql: str
+    selects: tuple[Select, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(Column(i.name, i.type) for i in self.selects[0].items)

@@ -1,0 +1,55 @@
+"""Streams and their columns: the words every layer shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Type(Enum):
+    """A column type of the language. The value is its name in job files and messages."""
+
+    BOOLEAN = "boolean"
+    INT = "int"
+    BIGINT = "bigint"
+    DOUBLE = "double"
+    STRING = "string"
+    TIMESTAMP = "timestamp"
+    DATE = "date"
+
+    @property
+    def numeric(self) -> bool:
+        return self in (Type.INT, Type.BIGINT, Type.DOUBLE)
+
+    @property
+    def integral(self) -> bool:
+        return self in (Type.INT, Type.BIGINT)
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A named, typed, replayable sequence of tuples with an event-time column."""
+
+    name: str
+    columns: tuple[Column, ...]
+    time: str  # the event-time column; always of type TIMESTAMP
+    delay_us: int = 0  # allowed delay: how far behind the newest tuple a tuple may still come
+    rate: float = 1000.0  # estimated tuples per second, for the planner's estimates
+
+    def column(self, name: str) -> Column | None:
+        return next((c for c in self.columns if c.name == name), None)
+
+    @property
+    def schema_class(self) -> tuple[tuple[str, str], ...]:
+        """Streams of one class have the same columns and time column, so that one carrier can read them all."""
+        return (*sorted((c.name, c.type.value) for c in self.columns), ("", self.time))
+
+
+Catalog = Mapping[str, Stream]
