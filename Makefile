@@ -1,0 +1,50 @@
+# A newcomer needs two lines: `make setup` and `make demo`. The other targets set up by themselves when needed.
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+LOCK := requirements-dev.lock
+# Spark takes the Java it is told of, which need not be the one on PATH.
+WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long lint bench lock clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## Make .venv with everything towpath needs, and see to a Java 17 or newer
+	@home="$$(scripts/java.sh)" && echo "ready: $$($(BIN)/python -V) in $(VENV), Java in $$home. Next: make demo"
+
+# The lock only constrains, so that another Python version may need other packages than the one it was made with.
+$(INSTALLED): pyproject.toml $(LOCK)
+	@scripts/venv.sh $(VENV)
+	@echo "installing towpath and its packages into $(VENV) (the first time about 600 MB, a few minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) --editable '.[dev]'
+	@touch $@
+
+demo: setup ## Run towpath on a generated market and check its answers
+	@$(WITH_JAVA) $(BIN)/towpath demo
+
+test: setup ## Run the tests, without the long ones
+	@$(WITH_JAVA) $(BIN)/python -m pytest -m "not long"
+
+test-long: setup ## Run the long tests only
+	@$(WITH_JAVA) $(BIN)/python -m pytest -m long --timeout=7200
+
+lint: $(INSTALLED) ## Check style, types and layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: setup ## Measure what sharing brings
+	@$(WITH_JAVA) $(BIN)/towpath bench sharing
+
+lock: ## Pin the newest packages that pyproject.toml allows in requirements-dev.lock
+	@scripts/lock.sh $(LOCK)
+
+clean: ## Remove caches and build products (.venv stays; delete it to start afresh)
+	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf spark-warehouse metastore_db derby.log towpath.log
+	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +

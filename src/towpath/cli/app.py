@@ -1,0 +1,31 @@
+"""The `towpath` command. A new command is one file with a `command`, and its place in COMMANDS."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+from rich.logging import RichHandler
+
+from towpath.cli import check
+from towpath.cli.failures import GuardedGroup
+from towpath.cli.output import MESSAGES
+
+COMMANDS: tuple[click.Command, ...] = (check.command,)
+
+
+@click.group(
+    cls=GuardedGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    epilog="\b\n" + "\n".join(command.epilog or "" for command in COMMANDS),
+)
+@click.version_option(package_name="towpath", message="towpath %(version)s")
+@click.option("-v", "--verbose", is_flag=True, help="Tell on stderr what is being done.")
+def main(verbose: bool) -> None:
+    """Run thousands of standing SQL queries over live streams on Spark."""
+    logging.basicConfig(format="%(message)s", handlers=[RichHandler(console=MESSAGES, show_path=False)])
+    logging.getLogger("towpath").setLevel(logging.DEBUG if verbose else logging.WARNING)
+
+
+for _command in COMMANDS:
+    main.add_command(_command)

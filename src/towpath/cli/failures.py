@@ -1,0 +1,113 @@
+"""What a user sees when a command fails: a message and an exit code, never a stack trace."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from towpath.cli.output import MESSAGES
+from towpath.errors import Problem, ProblemsError, TowpathError
+
+FAILED = 1
+INTERNAL = 70  # EX_SOFTWARE of sysexits.h
+STOPPED = 130  # as a shell reports SIGINT
+CLOSED = 141  # as a shell reports SIGPIPE
+
+_LOG_FOLDER = "towpath.log_folder"
+
+
+class GuardedGroup(click.Group):
+    """A group of commands whose failures are told here."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # here and not when Python exits, where nobody could catch a closed pipe any more
+            return result
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            MESSAGES.print("stopped")
+            ctx.exit(STOPPED)
+        except TowpathError as error:
+            show(error)
+            ctx.exit(FAILED)
+        except Exception as error:
+            if isinstance(error, BrokenPipeError) and _reader_left():
+                ctx.exit(CLOSED)
+            _show_internal(error, _log_file(ctx))
+            ctx.exit(INTERNAL)
+
+
+def log_in(folder: Path) -> None:
+    """From now on the details of an internal error go to this folder (the store's, once a command has one)."""
+    click.get_current_context().meta[_LOG_FOLDER] = folder
+
+
+def show(error: TowpathError) -> None:
+    if isinstance(error, ProblemsError):
+        _print(Text(error.title, style="bold"))
+        for problem in error.problems:
+            _print(_coloured(problem))
+    else:
+        _print(Text(str(error)))
+
+
+def _coloured(problem: Problem) -> Text:
+    """The same text as str(problem)."""
+    text = Text()
+    if problem.where:
+        text.append(f"{problem.where}: ", style="bold")
+    text.append(problem.message, style="red")
+    for line in problem.excerpt.splitlines():
+        text.append(f"\n    {line}", style="red" if set(line) <= {" ", "^"} else "")
+    if problem.hint:
+        text.append(f"\n    -> {problem.hint}", style="cyan")
+    return text
+
+
+def _reader_left() -> bool:
+    """Whether it was stdout or stderr whose reader went away (`| head`), and not some other connection.
+
+    They then lead nowhere, since Python flushes them once more when it exits.
+    """
+    left = False
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(io.UnsupportedOperation):  # a stream in memory has no reader
+            poll = select.poll()
+            poll.register(stream.fileno(), 0)  # no events asked for: only errors are reported
+            if poll.poll(0):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+                left = True
+    return left
+
+
+def _log_file(ctx: click.Context) -> Path:
+    folder: Path = ctx.meta.get(_LOG_FOLDER, Path())
+    return Path(os.environ.get("TOWPATH_LOG") or folder / "towpath.log").absolute()
+
+
+def _show_internal(error: Exception, log: Path) -> None:
+    details = "".join(traceback.format_exception(error))
+    told = f"internal error: {type(error).__name__}: {error}"
+    try:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(f"$ {' '.join(sys.argv)}\n{details}\n")
+    except OSError as failure:
+        _print(Text(f"{details}{told}; its details are above, because they could not be written: {failure}"))
+    else:
+        _print(Text(f"{told}; the details are in {log}"))
+
+
+def _print(text: Text) -> None:
+    # Without soft_wrap a pipe or a log file would get lines broken at column 80.
+    MESSAGES.print(text, soft_wrap=True)

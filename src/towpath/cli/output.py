@@ -1,0 +1,49 @@
+"""Where output goes: what was asked for to stdout, everything said about it to stderr."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console, RenderableType
+
+MESSAGES = Console(stderr=True, highlight=False, markup=False)
+PATIENCE_S = 2.0  # what takes longer says so
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_data(*parts: RenderableType) -> None:
+    """Prints text and tables to stdout. Into a pipe or a file, a table takes the width it needs."""
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = 1000
+    for part in parts:
+        console.print(part)
+
+
+@contextmanager
+def working(text: str) -> Iterator[Callable[[str], None]]:
+    """Says what is going on when it takes longer than PATIENCE_S; gives a function that changes the text.
+
+    A spinner on a terminal, one line elsewhere.
+    """
+    status = MESSAGES.status(text)
+    begin = status.start if MESSAGES.is_terminal else lambda: MESSAGES.print(status.status, "...")
+    timer = threading.Timer(PATIENCE_S, begin)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield status.update
+    finally:
+        timer.cancel()
+        timer.join()  # else it might start the spinner after its end
+        status.stop()

@@ -1,0 +1,175 @@
+"""The engine: runs a job. It owns the store, hears events, lets the controller decide, and carries the decisions out.
+
+Order of every step: decide, write the journal, then act. A crash in between is repaired by `resume`, which acts again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Self
+
+from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, Submission
+from towpath.control.journal import Journal
+from towpath.control.records import CarrierRecord, PartRecord
+from towpath.errors import RuntimeFailure, UnknownQueryError
+from towpath.lang import Query
+from towpath.plan.build import build, optimise
+from towpath.plan.pipeline import pipelines
+from towpath.results import Part
+from towpath.runtime import BatchDone, CarrierFailed, Event, Runtime
+from towpath.schema import Catalog
+from towpath.store import Store
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Idle:
+    """After how much silence each input of a carrier gets a tick; None: never."""
+
+    after_s: float | None
+
+
+class Engine:
+    def __init__(self, store: Store, journal: Journal, runtime: Runtime, catalog: Catalog, *, idle_after_s: float | None) -> None:
+        self._store = store
+        self._journal = journal
+        self._runtime = runtime
+        self._catalog = catalog
+        self._idle_after_s = idle_after_s
+        self.controller = Controller(journal.load(), catalog)
+        self._newest: dict[str, list[int | None]] = {}
+        self._heard: dict[str, float] = {}
+        self._act(self.controller.resume(), resuming=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._runtime.close()
+        with suppress(RuntimeFailure):
+            self.poll()
+        self._journal.close()
+
+    # --- queries -----------------------------------------------------------------------------------------------------
+
+    def submit(self, queries: Iterable[Query], *, from_now: bool = False, sinks: dict[str, dict[str, str]] | None = None) -> None:
+        """Takes checked queries in; one that runs under the same name is replaced, an unchanged one goes on."""
+        fresh = []
+        for query in queries:
+            running = self.controller.running(query.name)
+            if running is not None and running.sql == query.sql:
+                continue
+            if running is not None:
+                self.withdraw(query.name)
+            fresh.append(self._submission(query, from_now, (sinks or {}).get(query.name)))
+        self._act(self.controller.submit(fresh))
+
+    def withdraw(self, name: str) -> None:
+        if self.controller.running(name) is None:
+            raise UnknownQueryError(f"no query named {name!r} is running")
+        self._act(self.controller.withdraw(name))
+
+    def _submission(self, query: Query, from_now: bool, sink: dict[str, str] | None) -> Submission:
+        plan = optimise(build(query), self._catalog)
+        names = tuple(c.name for c in query.columns)
+        return Submission(query.name, query.sql, names, pipelines(plan, self._catalog), from_now, sink)
+
+    # --- time passes -------------------------------------------------------------------------------------------------
+
+    def poll(self) -> list[Event]:
+        """Hears what the carriers did and reacts. Call it a few times a second."""
+        events = self._runtime.events()
+        instructions: list[Instruction] = []
+        for event in events:
+            if isinstance(event, BatchDone):
+                self._heed(event)
+                instructions += self.controller.handle(event)
+        self._act(instructions)
+        failed = [e for e in events if isinstance(e, CarrierFailed)]
+        if failed:
+            raise RuntimeFailure("\n".join(f"carrier {e.carrier} stopped: {e.message}" for e in failed))
+        self._tick_idle()
+        return events
+
+    def _heed(self, event: BatchDone) -> None:
+        before = self._newest.setdefault(event.carrier, [None] * len(event.newest_us))
+        self._newest[event.carrier] = [
+            max([t for t in (a, b) if t is not None], default=None) for a, b in zip(before, event.newest_us, strict=True)
+        ]
+        if event.rows:
+            self._heard[event.carrier] = time.monotonic()
+
+    def _tick_idle(self) -> None:
+        """A stream that has gone silent must not keep the last windows open: its event time goes on with the clock."""
+        if self._idle_after_s is None:
+            return
+        now = time.monotonic()
+        for carrier, heard in self._heard.items():
+            silence = now - heard
+            newest = self.controller.state.carriers[carrier].newest_us
+            if silence > self._idle_after_s and newest is not None:
+                self._runtime.tick(carrier, newest + int(silence * 1e6))
+                self._heard[carrier] = now
+
+    def drain(self) -> None:
+        """Processes everything the streams have, then closes all windows. Tuples that come for a closed window later are late."""
+        self._runtime.finish_input()
+        for carrier in self.carriers:
+            self._runtime.settle(carrier.id)
+        self.poll()
+        for carrier in self.carriers:
+            if carrier.newest_us is not None:
+                self._runtime.tick(carrier.id, carrier.newest_us + self._horizon_us(carrier))
+        for carrier in self.carriers:
+            self._runtime.settle(carrier.id)
+        self.poll()
+
+    def _horizon_us(self, carrier: CarrierRecord) -> int:
+        """How far event time must go for every open window of a carrier to close."""
+        lengths = [r.get("w_range") or 0 for r in self.controller.rows(carrier.id)]
+        joins = len(carrier.template.family.classes) - 1
+        longest = max((int(length) for length in lengths if isinstance(length, int)), default=0)
+        return longest + carrier.delay_us + joins * carrier.template.family.reach_us + 1_000_000
+
+    # --- results -----------------------------------------------------------------------------------------------------
+
+    @property
+    def carriers(self) -> Sequence[CarrierRecord]:
+        return [c for c in self.controller.state.carriers.values() if c.version]
+
+    def parts(self, name: str) -> list[Part]:
+        """Where a query's results are."""
+        query = self._journal.query(name)
+        if query is None:
+            raise UnknownQueryError(f"there is no query named {name!r}")
+        return [read_part(self._store, part, carrier) for part, carrier in self._journal.parts(query.id)]
+
+    # --- doing -------------------------------------------------------------------------------------------------------
+
+    def _act(self, instructions: Iterable[Instruction], *, resuming: bool = False) -> None:
+        if self.controller.changed:
+            self._journal.save(self.controller.changed.values())
+            self.controller.changed.clear()
+        for instruction in instructions:
+            carrier = self.controller.state.carriers[instruction.carrier]
+            match instruction:
+                case Publish():
+                    rows = self.controller.rows(carrier.id, resuming=resuming)
+                    self._runtime.publish(carrier.id, carrier.template, carrier.version, rows)
+                case StartCarrier():
+                    log.info("starting carrier %s: %s", carrier.id, carrier.template.family.kind)
+                    self._runtime.start(carrier.id, carrier.template)
+
+
+def read_part(store: Store, part: PartRecord, carrier: str) -> Part:
+    # A part that no micro-batch has confirmed yet answers for nothing.
+    until = part.until_us if part.settled else -(2**62)
+    return Part(store.results(carrier), part.fragment, part.columns, part.from_us, until, part.windowed)

@@ -1,0 +1,136 @@
+"""The journal: every record of the controller in SQLite, so that a job goes on where it was, and readers find results."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from towpath.control.records import CarrierRecord, FragmentRecord, PartRecord, QueryRecord, Record, State, Status
+from towpath.errors import StoreError
+from towpath.plan.serial import dump_template, dump_value, load_template, load_value
+
+FORMAT = 1  # raised when the tables change
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS carriers (id TEXT PRIMARY KEY, template TEXT NOT NULL, delay_us INTEGER NOT NULL, version INTEGER NOT NULL,
+    started_version INTEGER, newest_us INTEGER, watermark_us INTEGER, batches INTEGER NOT NULL, late INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS fragments (id INTEGER PRIMARY KEY, signature TEXT NOT NULL, carrier TEXT NOT NULL, rows TEXT NOT NULL,
+    lookback_us INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL, from_us INTEGER);
+CREATE TABLE IF NOT EXISTS parts (query INTEGER NOT NULL, branch INTEGER NOT NULL, fragment INTEGER NOT NULL, columns TEXT NOT NULL,
+    windowed INTEGER NOT NULL, from_now INTEGER NOT NULL, settled INTEGER NOT NULL, from_us INTEGER, until_us INTEGER,
+    PRIMARY KEY (query, branch));
+CREATE TABLE IF NOT EXISTS queries (id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT);
+CREATE INDEX IF NOT EXISTS queries_by_name ON queries (name);
+"""
+
+
+class Journal:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._path = path
+        if read_only and not path.exists():
+            raise StoreError(f"{path.parent}: there is no job here yet; `towpath run JOB` makes one")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._db = sqlite3.connect(f"{path.as_uri()}?mode=ro" if read_only else path.as_uri(), uri=True, timeout=30)
+        if not read_only:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.executescript(TABLES)
+            self._about("format", str(FORMAT))
+        self._check_format()
+
+    def close(self) -> None:
+        self._db.close()
+
+    @property
+    def anchor_us(self) -> int:
+        """Wall-clock time at which this job first ran; generators count from here."""
+        return int(self._about("anchor_us", str(time.time_ns() // 1000)))
+
+    def save(self, records: Iterable[Record]) -> None:
+        """All or nothing."""
+        with self._db:
+            for record in records:
+                table, values = _row(record)
+                marks = ", ".join("?" * len(values))
+                self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)
+
+    def load(self) -> State:
+        state = State()
+        for row in self._db.execute("SELECT * FROM carriers ORDER BY length(id), id"):
+            carrier = CarrierRecord(row[0], load_template(json.loads(row[1])), *row[2:])
+            state.carriers[carrier.id] = carrier
+        for row in self._db.execute("SELECT * FROM fragments"):
+            rows = tuple({k: load_value(v) for k, v in r.items()} for r in json.loads(row[3]))
+            state.fragments[row[0]] = FragmentRecord(*row[:3], rows, row[4], Status(row[5]), *row[6:])
+        for row in self._db.execute("SELECT * FROM parts"):
+            state.parts[row[0], row[1]] = _part(row)
+        for row in self._db.execute("SELECT * FROM queries"):
+            state.queries[row[0]] = _query(row)
+        return state
+
+    # --- for readers of results --------------------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        return [name for (name,) in self._db.execute("SELECT DISTINCT name FROM queries ORDER BY name")]
+
+    def query(self, name: str) -> QueryRecord | None:
+        """The newest query of that name, running or not."""
+        row = self._db.execute("SELECT * FROM queries WHERE name = ? ORDER BY id DESC LIMIT 1", (name,)).fetchone()
+        return None if row is None else _query(row)
+
+    def parts(self, query: int) -> list[tuple[PartRecord, str]]:
+        """The parts of a query with their carriers."""
+        found = self._db.execute(
+            "SELECT p.*, f.carrier FROM parts p JOIN fragments f ON f.id = p.fragment WHERE query = ? ORDER BY branch", (query,)
+        )
+        return [(_part(row[:-1]), row[-1]) for row in found]
+
+    # --- about -------------------------------------------------------------------------------------------------------
+
+    def _about(self, key: str, default: str) -> str:
+        with self._db:
+            self._db.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (key, default))
+        return str(self._db.execute("SELECT value FROM about WHERE key = ?", (key,)).fetchone()[0])
+
+    def _check_format(self) -> None:
+        (found,) = self._db.execute("SELECT value FROM about WHERE key = 'format'").fetchone()
+        if found != str(FORMAT):
+            raise StoreError(
+                f"{self._path}: written by another version of towpath (format {found}, this one reads {FORMAT}); "
+                "use that version, or start with a new store"
+            )
+
+
+def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
+    match record:
+        case CarrierRecord():
+            values = [getattr(record, f) for f in record.__dataclass_fields__]
+            values[1] = json.dumps(dump_template(record.template))
+            return "carriers", tuple(values)
+        case FragmentRecord():
+            rows = json.dumps([{k: dump_value(v) for k, v in row.items()} for row in record.rows])
+            return "fragments", (record.id, record.signature, record.carrier, rows, record.lookback_us, str(record.status),
+                                 record.version, record.from_us)  # fmt: skip
+        case PartRecord():
+            values = list(astuple(record))
+            values[3] = json.dumps(record.columns)
+            return "parts", tuple(values)
+        case QueryRecord():
+            sink = None if record.sink is None else json.dumps(record.sink)
+            return "queries", (record.id, record.name, record.sql, record.running, sink)
+
+
+def _part(row: tuple[Any, ...]) -> PartRecord:
+    query, branch, fragment, columns, windowed, from_now, settled, from_us, until_us = row
+    names = tuple((out, log) for out, log in json.loads(columns))
+    return PartRecord(query, branch, fragment, names, bool(windowed), bool(from_now), bool(settled), from_us, until_us)
+
+
+def _query(row: tuple[Any, ...]) -> QueryRecord:
+    return QueryRecord(row[0], row[1], row[2], bool(row[3]), None if row[4] is None else json.loads(row[4]))

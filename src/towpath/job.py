@@ -1,0 +1,298 @@
+"""The job file: what runs, over which streams, where, and where results go. docs/job-file.md describes every key."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
+
+from towpath import yamlfile
+from towpath.errors import JobError, Problem
+from towpath.schema import Stream
+from towpath.settings import (
+    Duration,
+    Kinds,
+    Location,
+    Milliseconds,
+    Settings,
+    Whole,
+    listed,
+    problems,
+    refusal,
+    shown,
+)
+from towpath.streams.definition import IDENTIFIER, StreamDef, StreamText, define, members, numbered
+from towpath.streams.sources import SOURCES
+
+LEAST_MEMORY_MB = 512  # Spark refuses to start below 450 MB
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")  # of queries and nodes; no leading dot or dash: .., -rf
+
+
+class ParquetSink(Settings):
+    type: Literal["parquet"]
+    path: Location = Field(examples=["./out"])
+
+
+class ConsoleSink(Settings):
+    type: Literal["console"]
+
+
+class MemorySink(Settings):
+    type: Literal["memory"]
+
+
+Sink = Annotated[ParquetSink | ConsoleSink | MemorySink, Field(discriminator="type")]
+SINKS: dict[str, type[Settings]] = {"parquet": ParquetSink, "console": ConsoleSink, "memory": MemorySink}
+KINDS: Kinds = {"source": SOURCES, "sink": SINKS}
+
+
+def _setting_text(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int | float) else value
+
+
+class NodeDef(Settings):
+    """A place that runs carriers."""
+
+    type: Literal["embedded"] = Field(examples=["embedded"])
+    cores: Whole = Field(ge=1, examples=[2])
+    memory: str = Field("4g", examples=["4g"])
+    spark: dict[str, Annotated[str, BeforeValidator(_setting_text)]] = Field({})
+
+    @field_validator("memory")
+    @classmethod
+    def _is_enough(cls, memory: str) -> str:
+        match = re.fullmatch(r"([0-9]{1,9})([mg])", memory.lower())
+        if match is None:
+            raise refusal(f"expected an amount of memory, got {shown(memory)}", "write it like 512m or 4g")
+        if int(match[1]) * (1024 if match[2] == "g" else 1) < LEAST_MEMORY_MB:
+            raise refusal(f"expected at least {LEAST_MEMORY_MB}m, got {memory}", "Spark does not start with less")
+        return memory.lower()
+
+    @field_validator("spark")
+    @classmethod
+    def _are_spark_settings(cls, spark: dict[str, str]) -> dict[str, str]:
+        strange = [key for key in spark if not key.startswith("spark.")]
+        if strange:
+            raise refusal(f"not settings of Spark: {listed(strange)}", "their names begin with spark.")
+        return spark
+
+
+class QueryDef(Settings):
+    """A standing query as written; its SQL is not parsed yet."""
+
+    sql: str = Field(examples=['"SELECT * FROM bids WHERE price > 900"'])
+    sink: Sink | None = None  # besides the results log, which every query has
+    start: Literal["beginning", "now"] = Field("beginning", alias="from")
+
+    @field_validator("sql")
+    @classmethod
+    def _is_not_blank(cls, sql: str) -> str:
+        if not sql.strip():
+            raise refusal("expected a SELECT statement, got nothing", "write one, or remove the query")
+        return sql
+
+
+def _retention_us(value: object) -> object:
+    return None if value == "forever" else value
+
+
+class ResultsDef(Settings):
+    retention_us: Annotated[Annotated[Duration, Field(gt=0)] | None, BeforeValidator(_retention_us)] = Field(
+        7 * 86_400_000_000, alias="retention"
+    )
+
+
+@dataclass(frozen=True)
+class Job:
+    store: Path
+    trigger_ms: int
+    streams: dict[str, StreamDef]
+    nodes: dict[str, NodeDef]
+    queries: dict[str, QueryDef]
+    queries_folder: Path | None
+    results: ResultsDef
+
+    @property
+    def catalog(self) -> dict[str, Stream]:
+        return {name: definition.stream for name, definition in self.streams.items()}
+
+
+def load(path: Path) -> Job:
+    """The job of a file. Raises JobError with every mistake in it."""
+    path = path.absolute()
+    title = f"{path} cannot be used:"
+    raw = yamlfile.read(path, title)
+    reader = _Reader(path)
+    job = reader.job(raw)
+    if job is None:
+        raise JobError(title, reader.problems)
+    return job
+
+
+class _JobText(Settings):
+    """The keys of the file itself; the sections are read one entry at a time."""
+
+    store: Location | None = None
+    trigger_ms: Annotated[Milliseconds, Field(gt=0)] = Field(1000, alias="trigger", examples=["1 second"])
+    streams: dict[str, Any] = Field(examples=["{clock: {source: {type: rate, rate: 100}}}"])
+    nodes: dict[str, Any] | None = None
+    queries: dict[str, Any] | None = None
+    queries_folder: Any = None  # read apart too, so that its files are looked at whatever else is wrong
+    results: Any = None
+
+    @field_validator("store")
+    @classmethod
+    def _can_be_a_folder(cls, store: str | None) -> str | None:
+        if store and ("://" in store or Path(store).is_file()):
+            raise refusal(f"expected a folder of this machine, got {store}", "the folder is made if it does not exist")
+        return store
+
+    @field_validator("streams", "nodes")
+    @classmethod
+    def _is_not_empty(cls, section: dict[str, Any] | None) -> dict[str, Any] | None:
+        if section == {}:
+            raise refusal("expected at least one entry, got none", "a job has streams; nodes may be left out")
+        return section
+
+
+class _FolderText(Settings):
+    queries_folder: Location | None = None
+
+    @field_validator("queries_folder")
+    @classmethod
+    def _is_a_folder(cls, folder: str | None) -> str | None:
+        if folder and not Path(folder).is_dir():
+            message = f"expected a folder with .sql files, but {folder} is none"
+            raise refusal(message, "a path is relative to the job file")
+        return folder
+
+
+_Model = TypeVar("_Model", bound=Settings)
+
+
+class _Reader:
+    """Reads every section, whatever is wrong in the others, and collects the problems."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: list[Problem] = []
+
+    def job(self, raw: Any) -> Job | None:
+        if not isinstance(raw, dict):
+            self.refuse("", f"expected keys with values, got {shown(raw)}", "begin with streams:")
+            return None
+        top = self.checked(_JobText, raw, "")
+        streams = self.streams(_section(raw, "streams"))
+        given = _section(raw, "nodes") or {"local": {"type": "embedded", "cores": 2}}
+        nodes = {name: node for name, value in given.items() if (node := self.node(name, value))}
+        queries = self.queries(_section(raw, "queries"))
+        folder = self.queries_folder(raw.get("queries_folder"))
+        if folder:
+            self.add_folder(queries, folder)
+        results = self.checked(ResultsDef, {} if raw.get("results") is None else raw["results"], "results")
+        self.refuse_shared_sinks(queries)
+        if top is None or results is None or self.problems:
+            return None
+        store = Path(top.store) if top.store else self.path.with_suffix(".store")
+        return Job(store, top.trigger_ms, streams, nodes, queries, folder, results)
+
+    def checked(self, model: type[_Model], value: object, where: str, note: str = "") -> _Model | None:
+        try:
+            return model.model_validate(value, context={"folder": self.path.parent})
+        except ValidationError as error:
+            found = problems(error, where, model, KINDS)
+            self.problems += [replace(p, message=p.message + note) for p in found]
+            return None
+
+    def refuse(self, where: str, message: str, hint: str = "") -> None:
+        self.problems.append(Problem(where, message, hint))
+
+    def streams(self, section: dict[str, Any]) -> dict[str, StreamDef]:
+        streams: dict[str, StreamDef] = {}
+        owners: dict[str, str] = {}  # name in lower case -> the key that made it
+        for key, value in section.items():
+            try:
+                names = members(key)
+            except ValueError as error:
+                self.refuse(f"streams.{key}", str(error), 'write it like "sensor{1..96}"')
+                continue
+            for name, n in names:
+                note = "" if name == names[0][0] else f" (for n = {n})"
+                text = self.stream(key, name, numbered(value, n), owners, note)
+                if text is None:
+                    break  # one member of a range speaks for all, or a mistake would be told 96 times
+                streams[name] = define(name, text)
+        return streams
+
+    def stream(self, key: str, name: str, value: object, owners: dict[str, str], note: str) -> StreamText | None:
+        where = f"streams.{key}"
+        text = self.checked(StreamText, value, where, note)
+        return text if self.is_free(where, key, name, owners) else None
+
+    def is_free(self, where: str, key: str, name: str, owners: dict[str, str]) -> bool:
+        if not IDENTIFIER.fullmatch(name):
+            hint = 'use letters, digits and _, not beginning with a digit; a range is written "sensor{1..96}"'
+            self.refuse(where, f"{shown(name)} is not a name for a stream", hint)
+            return False
+        owner = owners.setdefault(name.lower(), key)
+        if owner != key:
+            hint = "rename one of them; names that differ only in case are the same to SQL"
+            self.refuse(where, f"the stream {name} is already defined by {owner}", hint)
+        return owner == key
+
+    def node(self, name: str, value: object) -> NodeDef | None:
+        self.check_name(f"nodes.{name}", name)
+        return self.checked(NodeDef, value, f"nodes.{name}")
+
+    def queries(self, section: dict[str, Any]) -> dict[str, QueryDef]:
+        queries: dict[str, QueryDef] = {}
+        for name, value in section.items():
+            where = f"queries.{name}"
+            self.check_name(where, name)
+            query = self.checked(QueryDef, value if isinstance(value, dict) else {"sql": value}, where)
+            if query:
+                queries[name] = query
+        return queries
+
+    def queries_folder(self, value: object) -> Path | None:
+        text = self.checked(_FolderText, {"queries_folder": value}, "")
+        return Path(text.queries_folder) if text and text.queries_folder else None
+
+    def add_folder(self, queries: dict[str, QueryDef], folder: Path) -> None:
+        for file in sorted(folder.glob("*.sql")):
+            if file.name.startswith(".") or not file.is_file():  # editors keep their own files beside
+                continue
+            where = f"queries_folder, {file.name}"
+            self.check_name(where, file.stem)
+            if file.stem in queries:
+                self.refuse(where, f"the query {file.stem} is also under queries", "rename one of them")
+            try:
+                sql = file.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                self.refuse(where, f"cannot be read: {error}", "save it as UTF-8 text")
+                continue
+            if not sql.strip():
+                self.refuse(where, "expected a SELECT statement, got nothing", "write one, or delete the file")
+            else:
+                queries[file.stem] = QueryDef.model_validate({"sql": sql})
+
+    def check_name(self, where: str, name: str) -> None:
+        if not _NAME.fullmatch(name):
+            hint = "use at most 200 letters, digits, _, - and ., beginning with a letter, a digit or _"
+            self.refuse(where, f"{shown(name)} is not a valid name", hint)
+
+    def refuse_shared_sinks(self, queries: dict[str, QueryDef]) -> None:
+        owners: dict[str, str] = {}
+        for name, query in queries.items():
+            if isinstance(query.sink, ParquetSink) and owners.setdefault(query.sink.path, name) != name:
+                message = f"{query.sink.path} is already the sink of the query {owners[query.sink.path]}"
+                self.refuse(f"queries.{name}.sink.path", message, "give every query a folder of its own")
+
+
+def _section(raw: dict[str, Any], key: str) -> dict[str, Any]:
+    section = raw.get(key)
+    return section if isinstance(section, dict) else {}

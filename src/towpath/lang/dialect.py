@@ -1,0 +1,139 @@
+"""The SQL dialect: sqlglot's own, with CQL's windows in brackets behind an input of FROM.
+
+Functions are not read here: every call becomes `exp.Anonymous` with its name as written, and `functions.py` decides,
+so that one table says what exists and a message can name what does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.generator import Generator
+from sqlglot.parser import Parser
+from sqlglot.tokens import Tokenizer
+
+from towpath.lang.underline import mark
+
+MILLISECOND = 1_000
+UNITS = {
+    "DAY": 86_400_000 * MILLISECOND,
+    "HOUR": 3_600_000 * MILLISECOND,
+    "MINUTE": 60_000 * MILLISECOND,
+    "SECOND": 1_000 * MILLISECOND,
+    "MILLISECOND": MILLISECOND,
+}
+LONGEST_US = 36_500 * UNITS["DAY"]
+
+
+class Windowed(exp.Expression):
+    """An input of FROM with its window; lengths are microseconds."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "range_us": True, "slide_us": False}
+
+
+def duration(microseconds: int) -> str:
+    """`10 SECONDS`: in the largest unit that gives a whole number."""
+    unit, size = next((u, s) for u, s in UNITS.items() if microseconds % s == 0)
+    count = microseconds // size
+    return f"{count} {unit}{'' if count == 1 else 'S'}"
+
+
+def window(range_us: int, slide_us: int | None) -> str:
+    slide = f" SLIDE {duration(slide_us)}" if slide_us and slide_us != range_us else ""
+    return f"[RANGE {duration(range_us)}{slide}]"
+
+
+class TowpathTokenizer(Tokenizer):
+    IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
+    KEYWORDS: ClassVar[dict[str, TokenType]] = {
+        # An optimiser hint is a comment here, and templates are no part of the language.
+        **{word: kind for word, kind in Tokenizer.KEYWORDS.items() if word[:2] not in ("/*", "{%", "{{")},
+        "STRING": TokenType.TEXT,
+    }
+
+
+class TowpathParser(Parser):
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {"CAST": Parser.FUNCTION_PARSERS["CAST"]}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        "CASE": Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]
+    }
+
+    def _parse_unary(self) -> exp.Expr | None:
+        return self._marked(super()._parse_unary)
+
+    def _parse_atom(self) -> exp.Expr | None:
+        return self._marked(super()._parse_atom)
+
+    def _marked(self, parse: Callable[[], exp.Expr | None]) -> exp.Expr | None:
+        first = self._curr
+        node = parse()
+        if node is not None and first and self._prev and node.meta.get("end", -1) < self._prev.end:
+            mark(node, (first.start, self._prev.end + 1))
+        return node
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        # `name [RANGE` is a window, left for _parse_table; every other bracket is sqlglot's.
+        if self._at_window():
+            return this
+        if isinstance(this, exp.Table) and self._curr.token_type == TokenType.L_BRACKET:
+            self.raise_error("expected RANGE, as in [RANGE 10 SECONDS]", self._next)
+        return super()._parse_bracket(this)
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        first = self._curr
+        table = super()._parse_table(*args, **kwargs)
+        if table is None:
+            return None
+        if not self._at_window():
+            mark(table, (first.start, self._prev.end + 1))
+            return table
+        self._advance(2)
+        windowed = Windowed(this=table, range_us=self._parse_duration())
+        if self._match_text_seq("SLIDE"):
+            windowed.set("slide_us", self._parse_duration())
+        if not self._match(TokenType.R_BRACKET):
+            self.raise_error("expected ] at the end of the window")
+        if not table.args.get("alias"):
+            table.set("alias", self._parse_table_alias())
+        mark(windowed, (first.start, self._prev.end + 1))
+        return windowed
+
+    def _at_window(self) -> bool:
+        return self._curr.token_type == TokenType.L_BRACKET and self._next.text.upper() == "RANGE"
+
+    def _parse_duration(self) -> int:
+        number = self._curr
+        if number.token_type != TokenType.NUMBER or not number.text.isdecimal():
+            self.raise_error("expected a duration such as 10 SECONDS")
+        self._advance()
+        unit = self._curr.text.upper().removesuffix("S")
+        unit = "MILLISECOND" if unit == "M" and self._curr.text.upper() == "MS" else unit
+        if unit not in UNITS:
+            self.raise_error("expected a unit: ms, seconds, minutes, hours or days")
+        self._advance()
+        return self._in_bounds(number, UNITS[unit])
+
+    def _in_bounds(self, number: Token, unit_us: int) -> int:
+        # Comparing lengths first keeps a number of a million digits from being converted.
+        length = int(number.text) * unit_us if len(number.text) < 20 else LONGEST_US + 1
+        if not 0 < length <= LONGEST_US:
+            self.raise_error(f"a window is longer than nothing and at most {duration(LONGEST_US)}", number)
+        return length
+
+
+class TowpathGenerator(Generator):
+    TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
+        **Generator.TRANSFORMS,
+        Windowed: lambda self, e: f"{self.sql(e, 'this')} {window(e.args['range_us'], e.args.get('slide_us'))}",
+    }
+    TYPE_MAPPING: ClassVar[dict[exp.DType, str]] = {**Generator.TYPE_MAPPING, exp.DType.TEXT: "STRING"}
+
+
+class Towpath(Dialect):
+    Tokenizer = TowpathTokenizer
+    Parser = TowpathParser
+    Generator = TowpathGenerator

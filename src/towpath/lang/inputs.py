@@ -1,0 +1,133 @@
+"""FROM: the streams and derived tables of one SELECT."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from sqlglot import exp
+
+from towpath.lang.dialect import Windowed, duration
+from towpath.lang.functions import did_you_mean
+from towpath.lang.query import WINDOW, Input, Select
+from towpath.lang.refusals import refuse_clauses
+from towpath.lang.scope import Source, column, lookup
+from towpath.lang.underline import Problems
+from towpath.schema import Catalog
+
+MOST_INPUTS = 5
+MOST_WINDOWS = 1000  # a tuple falls into RANGE / SLIDE windows
+
+_TIE = "write FROM a [RANGE 10 SECONDS], b [RANGE 10 SECONDS] WHERE a.x = b.y"
+
+
+class ReadsSelect(Protocol):
+    def read(self, raw: exp.Select) -> Select | None: ...
+
+
+class FromReader:
+    """`derived` reads derived tables; None where there must be none."""
+
+    def __init__(self, catalog: Catalog, problems: Problems, derived: ReadsSelect | None) -> None:
+        self._catalog = catalog
+        self._problems = problems
+        self._inner = derived
+
+    def read(self, raw: exp.Select) -> tuple[list[Source], list[exp.Expr]]:
+        """The inputs, and the conditions of ON."""
+        start = raw.args.get("from_")
+        if start is None:
+            self._problems.add(raw, "FROM is missing", "name a stream: SELECT ... FROM stream")
+            return [], []
+        joins = raw.args.get("joins") or []
+        for join in joins:
+            self._refuse_join(join)
+        sources = self._distinct([self._source(node) for node in (start.this, *(join.this for join in joins))])
+        self._check_number(sources)
+        return sources, [join.args["on"] for join in joins if join.args.get("on")]
+
+    def _source(self, node: exp.Expr) -> Source:
+        if not isinstance(node, Windowed):
+            return self._unwindowed(node)
+        range_us, slide_us = node.args["range_us"], node.args.get("slide_us")
+        source = replace(self._unwindowed(node.this), node=node, range_us=range_us, slide_us=slide_us)
+        if slide_us and range_us % slide_us:
+            message = f"RANGE {duration(range_us)} is not a multiple of SLIDE {duration(slide_us)}"
+            self._problems.add(node, message, "choose a SLIDE that divides the RANGE")
+        elif slide_us and range_us // slide_us > MOST_WINDOWS:
+            message = f"each tuple would fall into {range_us // slide_us} windows, at most {MOST_WINDOWS} are allowed"
+            self._problems.add(node, message, "choose a longer SLIDE or a shorter RANGE")
+        return source
+
+    def _unwindowed(self, node: exp.Expr) -> Source:
+        self._refuse_parts(node)
+        alias = node.args.get("alias")
+        if alias and alias.args.get("columns"):
+            self._problems.add(alias, "columns are not renamed in FROM", "name them in SELECT with AS")
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            return self._stream(node)
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
+            return self._derived(node)
+        if isinstance(node, exp.Subquery):
+            self._problems.add(node, "a derived table is one SELECT", "move UNION ALL to the outside")
+            return Source(node, node.alias, None, (), derived=True)
+        hint = "FROM takes streams, and derived tables: (SELECT ...) [RANGE 10 SECONDS] AS name"
+        self._problems.add(node, f"{self._problems.text(node)} is not a stream", hint)
+        return Source(node, node.alias, None, ())
+
+    def _stream(self, node: exp.Table) -> Source:
+        if node.args.get("db"):
+            self._problems.add(node, "a stream's name has one part", "quote a name that holds a dot")
+            return Source(node, node.alias or node.name, None, ())
+        name = lookup(node.name, self._catalog)
+        if name is None:
+            known = f"the streams are {', '.join(self._catalog)}" if len(self._catalog) <= 20 else ""
+            hint = did_you_mean(node.name, self._catalog) or known
+            self._problems.add(node, f"there is no stream {node.name}", hint)
+            return Source(node, node.alias or node.name, None, ())
+        alias = node.alias or name
+        columns = {c.name: column(alias, c.name) for c in self._catalog[name].columns}
+        return Source(node, alias, columns, (Input(alias, name),))
+
+    def _derived(self, node: exp.Subquery) -> Source:
+        if self._inner is None:
+            self._problems.add(node, "a derived table inside a derived table is not supported", "write one SELECT")
+            return Source(node, node.alias, None, (), derived=True)
+        inner = self._inner.read(node.this)
+        if inner is None:
+            return Source(node, node.alias, None, (), derived=True)
+        columns = {item.name: item.expr for item in inner.items}
+        return Source(node, node.alias, columns, inner.inputs, inner.where, derived=True)
+
+    def _refuse_parts(self, node: exp.Expr) -> None:
+        refuse_clauses(exp.Table(**{k: v for k, v in node.args.items() if k not in ("db", "catalog")}), self._problems)
+
+    def _refuse_join(self, join: exp.Join) -> None:
+        kind = " ".join(str(join.args[k]) for k in ("method", "side", "kind") if join.args.get(k))
+        if join.args.get("using"):
+            self._problems.add(join, "USING is not supported", "write ON a.x = b.x")
+        if kind.upper() not in ("", "INNER"):
+            self._problems.add(join, f"{kind.upper()} JOIN is not supported, only inner joins are", _TIE)
+
+    def _distinct(self, sources: list[Source]) -> list[Source]:
+        """The inputs, of which one that takes another's name brings in nothing."""
+        found: list[Source] = []
+        for source in sources:
+            if source.alias.lower() == WINDOW:
+                self._problems.add(source.node, "an input cannot be called window", "give it another name with AS")
+                source = replace(source, columns=None, inputs=())
+            elif any(source.alias.lower() == other.alias.lower() for other in found):
+                message = f"two inputs are called {source.alias}"
+                self._problems.add(source.node, message, f"give one another name: AS {source.alias}2")
+                source = replace(source, columns=None, inputs=())
+            found.append(source)
+        return found
+
+    def _check_number(self, sources: list[Source]) -> None:
+        if len(sources) > MOST_INPUTS:
+            message = f"{len(sources)} inputs, at most {MOST_INPUTS} can be joined"
+            self._problems.add(sources[MOST_INPUTS].node, message, "split the query")
+        for source in sources if len(sources) > 1 else ():
+            if source.derived:
+                hint = "join the streams in one FROM, and aggregate over that"
+                self._problems.add(source.node, "a derived table cannot be joined", hint)

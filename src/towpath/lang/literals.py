@@ -1,0 +1,76 @@
+"""Literals in the one form the checked tree holds, and the SQL types."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+
+from sqlglot import exp
+
+from towpath.schema import Type
+
+INT_MAX = 2**31 - 1
+BIGINT_MAX = 2**63 - 1
+
+SQL_TYPES: dict[Type, exp.DType] = {
+    Type.BOOLEAN: exp.DType.BOOLEAN,
+    Type.INT: exp.DType.INT,
+    Type.BIGINT: exp.DType.BIGINT,
+    Type.DOUBLE: exp.DType.DOUBLE,
+    Type.STRING: exp.DType.TEXT,
+    Type.TIMESTAMP: exp.DType.TIMESTAMP,
+    Type.DATE: exp.DType.DATE,
+}
+_TYPES = {sql: type_ for type_, sql in SQL_TYPES.items()} | {exp.DType.VARCHAR: Type.STRING}
+
+
+def type_of_name(node: exp.Expr | None) -> Type | None:
+    """The type a name in CAST stands for; None for a type the language does not have."""
+    return _TYPES.get(node.this) if isinstance(node, exp.DataType) and not node.expressions else None
+
+
+def cast(value: exp.Expression, to: Type) -> exp.Cast:
+    return exp.Cast(this=value, to=exp.DataType(this=SQL_TYPES[to]))
+
+
+def number(text: str) -> str | None:
+    """An integer without leading zeros, or the shortest text of a double; None when neither can hold it."""
+    if text.isascii() and text.isdigit():
+        return str(int(text)) if len(text) < 40 and int(text) <= BIGINT_MAX else None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return repr(value) if math.isfinite(value) else None
+
+
+def number_type(text: str) -> Type:
+    if not text.isdigit():
+        return Type.DOUBLE
+    return Type.INT if int(text) <= INT_MAX else Type.BIGINT
+
+
+def moment(text: str, to: Type) -> str | None:
+    """The text of a timestamp (in UTC) or a date in its one form; None when it is none."""
+    try:
+        if to is Type.DATE:
+            return date.fromisoformat(text.strip()).isoformat()
+        value = datetime.fromisoformat(text.strip())
+        return (value.astimezone(UTC) if value.tzinfo else value).replace(tzinfo=None).isoformat(sep=" ")
+    except (ValueError, OverflowError):
+        return None
+
+
+def moment_example(to: Type) -> str:
+    return "2026-01-31" if to is Type.DATE else "2026-01-31 12:00:00"
+
+
+def is_string(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
+def is_constant(node: exp.Expr) -> bool:
+    """A literal of any type, with a minus or as a typed literal (DATE '...') too."""
+    if isinstance(node, exp.Neg | exp.Cast):
+        return isinstance(node.this, exp.Literal)
+    return isinstance(node, exp.Literal | exp.Boolean)

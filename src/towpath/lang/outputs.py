@@ -1,0 +1,92 @@
+"""What a SELECT puts out and groups by, before types are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from towpath.lang.functions import AGGREGATE_NODES
+from towpath.lang.names import output_name
+from towpath.lang.query import WINDOW
+from towpath.lang.refusals import refuse_clauses
+from towpath.lang.scope import Scope
+from towpath.lang.typing import Unknown
+from towpath.lang.underline import Problems
+
+
+@dataclass(frozen=True)
+class Output:
+    name: str
+    node: exp.Expr
+    expr: exp.Expression
+
+
+def read_outputs(raw: exp.Select, scope: Scope, problems: Problems) -> list[Output]:
+    if not raw.expressions:
+        problems.add(raw, "SELECT names no columns", "write SELECT * for all")
+    outputs: list[Output] = []
+    for node in raw.expressions:
+        star = node.this if isinstance(node, exp.Column) else node
+        if isinstance(star, exp.Star):
+            if any(star.args.values()):
+                problems.add(node, "* takes no EXCEPT, REPLACE or RENAME", "name the columns")
+            alias = node.table if isinstance(node, exp.Column) else None
+            outputs += [Output(name, node, e) for name, e in scope.star(alias, node)]
+        else:
+            value = node.this if isinstance(node, exp.Alias) else node
+            spelled = scope.spelling(node) if isinstance(node, exp.Column) else None
+            name = spelled or output_name(node, problems.text(node))
+            outputs.append(Output(name, node, scope.expression(value)))
+    return outputs
+
+
+def check_names(outputs: Iterable[Output], problems: Problems) -> None:
+    seen: set[str] = set()
+    for output in outputs:
+        if output.name.lower() in seen:
+            message = f"two output columns are called {output.name}"
+            written = problems.text(output.node.this if isinstance(output.node, exp.Alias) else output.node)
+            hint = "name the columns one by one" if written.endswith("*") else f"write {written} AS another_name"
+            problems.add(output.node, message, hint)
+        seen.add(output.name.lower())
+
+
+def read_group_by(raw: exp.Select, outputs: list[Output], scope: Scope, problems: Problems) -> list[exp.Expression]:
+    group = raw.args.get("group")
+    if group is None:
+        return []
+    refuse_clauses(group, problems)
+    names = {o.name.lower(): o.expr for o in outputs}
+    keys: list[exp.Expression] = []
+    for node in group.expressions:
+        key = _position(node, outputs, problems) or scope.expression(node, names, last=True)
+        # Each window is a group of its own anyway.
+        if key not in keys and not _of_window(key):
+            keys.append(key)
+        if not key.find(exp.Column, Unknown, *AGGREGATE_NODES):
+            problems.add(node, "a constant does not group anything", "leave it out")
+    return keys
+
+
+def visible_in_having(outputs: list[Output], group_by: list[exp.Expression], scope: Scope) -> dict[str, exp.Expression]:
+    """Output names HAVING may use: a grouped input column of the same name comes first."""
+    grouped = {key.name.lower() for key in group_by if isinstance(key, exp.Column)}
+    hidden = {name for name in grouped if scope.spelling(exp.column(name))}
+    return {o.name.lower(): o.expr for o in outputs if o.name.lower() not in hidden}
+
+
+def _of_window(key: exp.Expression) -> bool:
+    columns = list(key.find_all(exp.Column))
+    return bool(columns) and all(c.text("table") == WINDOW for c in columns) and not key.find(*AGGREGATE_NODES)
+
+
+def _position(node: exp.Expr, outputs: list[Output], problems: Problems) -> exp.Expression | None:
+    """`GROUP BY 1` is the first output column."""
+    if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdecimal():
+        return None
+    if len(node.this) > 4 or not 1 <= int(node.this) <= len(outputs):
+        problems.add(node, f"there is no output column {node.this}", f"SELECT has {len(outputs)}")
+        return Unknown()
+    return outputs[int(node.this) - 1].expr.copy()

@@ -1,0 +1,96 @@
+"""The entry: SQL text to checked query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from towpath.errors import QueryError
+from towpath.lang.literals import cast
+from towpath.lang.query import Item, Query, Select
+from towpath.lang.refusals import refuse_clauses
+from towpath.lang.select import SelectReader
+from towpath.lang.syntax import read
+from towpath.lang.typing import a, widest
+from towpath.lang.underline import Problems, span
+from towpath.schema import Catalog
+
+
+def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
+    """The checked query of a text. Raises QueryError with all mistakes, each with its place."""
+    problems = Problems(sql)
+    selects: tuple[Select, ...] = ()
+    try:
+        tree = read(sql, problems)
+        if tree is not None:
+            selects = _read_selects(tree, catalog, problems)
+    except RecursionError:
+        problems.add((0, 1), "the query is nested too deeply", "take parentheses out, or split the query")
+    found = problems.in_order()
+    if found:
+        count = "a problem" if len(found) == 1 else f"{len(found)} problems"
+        raise QueryError(f"{name} has {count}", found)
+    return Query(name, sql, selects)
+
+
+def _read_selects(tree: exp.Expr, catalog: Catalog, problems: Problems) -> tuple[Select, ...]:
+    raws = _union(tree, problems)
+    selects = [SelectReader(catalog, problems, named=n == 0).read(raw) for n, raw in enumerate(raws)]
+    known = [s for s in selects if s]
+    if len(known) < len(raws) or not known:
+        return ()
+    return _alike(known, raws, problems)
+
+
+def _union(tree: exp.Expr, problems: Problems) -> list[exp.Select]:
+    """The SELECTs under UNION ALL, from left to right."""
+    found: list[exp.Select] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, exp.Select):
+            found.append(node)
+        elif isinstance(node, exp.Subquery) and not node.alias:
+            refuse_clauses(node, problems)
+            waiting.append(node.this)
+        elif isinstance(node, exp.SetOperation):
+            _check_union(node, problems)
+            waiting += [node.args["expression"], node.this]
+        else:
+            problems.add(node, f"a query is a SELECT, got {problems.text(node)}")
+    return found
+
+
+def _check_union(node: exp.SetOperation, problems: Problems) -> None:
+    refuse_clauses(exp.Union(**{k: v for k, v in node.args.items() if k != "distinct"}), problems)
+    at = span(node.args["expression"]) or span(node) or (0, 1)
+    if not isinstance(node, exp.Union):
+        problems.add(at, f"{node.key.upper()} is not supported", "UNION ALL is the only way to combine SELECTs")
+    elif node.args.get("distinct"):
+        problems.add(at, "UNION without ALL is not supported", "write UNION ALL; duplicates stay in the stream")
+
+
+def _alike(selects: list[Select], raws: Sequence[exp.Select], problems: Problems) -> tuple[Select, ...]:
+    """The SELECTs with the names of the first, and every column in the type that holds all of its values."""
+    first = selects[0]
+    for select, raw in zip(selects, raws, strict=True):
+        if len(select.items) != len(first.items):
+            message = f"the first SELECT has {len(first.items)} output columns, this one has {len(select.items)}"
+            problems.add(raw, message, "UNION ALL needs the same number of columns everywhere")
+    if len(problems):
+        return ()
+    columns = [_widen(column, problems) for column in zip(*(s.items for s in selects), strict=True)]
+    return tuple(replace(s, items=items) for s, items in zip(selects, zip(*columns, strict=True), strict=True))
+
+
+def _widen(column: tuple[Item, ...], problems: Problems) -> list[Item]:
+    first = column[0]
+    common = widest([item.type for item in column])
+    if common is None:
+        other = next(item for item in column if widest((first.type, item.type)) is None)
+        message = f"column {first.name} is {a(first.type)} in the first SELECT and {a(other.type)} here"
+        problems.add(other.expr, message, "make them alike with CAST")
+        return list(column)
+    return [Item(first.name, item.expr if item.type is common else cast(item.expr, common), common) for item in column]

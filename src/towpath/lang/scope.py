@@ -1,0 +1,191 @@
+"""What names mean inside one SELECT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from towpath.lang.functions import CHANGING, changing, did_you_mean
+from towpath.lang.literals import is_string
+from towpath.lang.query import WINDOW, Input
+from towpath.lang.translate import Resolve, Translator
+from towpath.lang.typing import Typer, Unknown
+from towpath.lang.underline import Problems, mark, span
+from towpath.schema import Catalog, Type
+
+WINDOW_COLUMNS = ("window_start", "window_end")
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input of FROM: a stream, or a derived table (then `inputs` are its streams)."""
+
+    node: exp.Expr
+    alias: str
+    columns: Mapping[str, exp.Expression] | None  # what each name stands for; None after an unknown stream
+    inputs: tuple[Input, ...]
+    where: tuple[exp.Expression, ...] = ()
+    derived: bool = False
+    range_us: int | None = None
+    slide_us: int | None = None
+
+
+def column(alias: str, name: str) -> exp.Column:
+    """A column of a checked tree. Always quoted, so that equal columns are equal trees and any name prints safely."""
+    return exp.column(name, table=alias, quoted=True)
+
+
+def lookup(name: str, known: Iterable[str]) -> str | None:
+    """The spelling of a name that is known in another case."""
+    names = list(known)
+    if name in names:
+        return name
+    alike = [k for k in names if k.lower() == name.lower()]
+    return alike[0] if len(alike) == 1 else None
+
+
+class Scope:
+    """The columns that FROM brings in; turns raw expressions into checked ones."""
+
+    def __init__(self, sources: list[Source], catalog: Catalog, problems: Problems) -> None:
+        self.sources = sources
+        self._catalog = catalog
+        self._streams = {i.alias: i.stream for s in sources for i in s.inputs}
+        self._problems = problems
+        self.typer = Typer(self.column_type, problems.add, problems.text)
+        self._quiet = Typer(self.column_type, lambda *_: None)
+
+    def column_type(self, alias: str, name: str) -> Type:
+        found = self._catalog[self._streams[alias]].column(name)
+        assert found, f"{alias}.{name} was resolved before"
+        return found.type
+
+    def spelling(self, node: exp.Column) -> str | None:
+        """The column's name in the spelling of its stream."""
+        return next((name for _, name in self._candidates(node.name)), None)
+
+    def expression(
+        self, raw: exp.Expr, names: Mapping[str, exp.Expression] | None = None, last: bool = False
+    ) -> exp.Expression:
+        """A checked expression. `names` (lower case) come before the columns, or after them (`last`)."""
+        translate = Translator(self._problems, self._resolver(names or {}, last), self.resolve)
+        translated = translate(raw)
+        self._read_moments(translated, translate)
+        return translated
+
+    def condition(
+        self, raw: exp.Expr | None, names: Mapping[str, exp.Expression] | None = None
+    ) -> list[exp.Expression]:
+        """The conjuncts of a condition; BETWEEN as two of them."""
+        found: list[exp.Expression] = []
+        for part in _conjuncts(raw):
+            checked = self.expression(part, names)
+            if isinstance(checked, exp.Between):
+                low = exp.GTE(this=checked.this.copy(), expression=checked.args["low"])
+                high = exp.LTE(this=checked.this, expression=checked.args["high"])
+                for half in (low, high):
+                    mark(half, span(part) or (0, 1))
+                found += [low, high]
+            else:
+                found.append(checked)
+        return found
+
+    def star(self, alias: str | None, node: exp.Expr) -> list[tuple[str, exp.Expression]]:
+        """The columns `*` or `alias.*` stands for."""
+        chosen = self.sources if alias is None else [s for s in self.sources if s.alias.lower() == alias.lower()]
+        if not chosen:
+            self._unknown_alias(alias or "", node)
+        found = [(name, e.copy()) for s in chosen for name, e in (s.columns or {}).items()]
+        for _, e in found:
+            mark(e, span(node) or (0, 1))
+        return found
+
+    def _resolver(self, names: Mapping[str, exp.Expression], last: bool) -> Resolve:
+        def resolve(node: exp.Column) -> exp.Expression:
+            known = names.get(node.name.lower()) if not node.table else None
+            if known is None or (last and self._candidates(node.name)):
+                return self.resolve(node)
+            return known.copy()
+
+        return resolve
+
+    def resolve(self, node: exp.Column) -> exp.Expression:
+        if node.args.get("db"):
+            self._problems.add(node, f"{self._problems.text(node)} has too many parts", "write input.column")
+            return Unknown()
+        if node.table:
+            return self._qualified(node)
+        found = self._candidates(node.name)
+        if len(found) > 1:
+            where = " and ".join(source.alias for source, _ in found)
+            hint = "write " + " or ".join(f"{source.alias}.{name}" for source, name in found)
+            self._problems.add(node, f"{node.name} is a column of {where}", hint)
+            return Unknown()
+        if found:
+            source, name = found[0]
+            assert source.columns is not None
+            return source.columns[name].copy()
+        if node.name.lower() in WINDOW_COLUMNS:
+            return column(WINDOW, node.name.lower())
+        return self._unknown_column(node, self.sources)
+
+    def _qualified(self, node: exp.Column) -> exp.Expression:
+        source = next((s for s in self.sources if s.alias.lower() == node.table.lower()), None)
+        if source is None:
+            return self._unknown_alias(node.table, node)
+        name = lookup(node.name, source.columns or ())
+        if source.columns is None or name is None:
+            return self._unknown_column(node, [source])
+        return source.columns[name].copy()
+
+    def _candidates(self, name: str) -> list[tuple[Source, str]]:
+        found = [(source, lookup(name, source.columns or ())) for source in self.sources]
+        return [(source, spelled) for source, spelled in found if spelled]
+
+    def _unknown_alias(self, alias: str, node: exp.Expr) -> exp.Expression:
+        known = [s.alias for s in self.sources]
+        hint = did_you_mean(alias, known) or f"the inputs are {', '.join(known)}"
+        self._problems.add(node, f"{alias} is not an input of this SELECT", hint)
+        return Unknown()
+
+    def _unknown_column(self, node: exp.Column, among: list[Source]) -> exp.Expression:
+        # After an unknown stream nobody can tell whether the column exists.
+        if any(s.columns is None for s in among):
+            return Unknown()
+        if not node.table and node.name.lower() in CHANGING:
+            self._problems.add(node, *changing(node.name))
+            return Unknown()
+        known = [name for s in among for name in s.columns or ()]
+        where = " or ".join(s.alias for s in among if s.alias) or "the derived table"
+        hint = did_you_mean(node.name, known) or f"the columns are {', '.join(known)}"
+        self._problems.add(node, f"{node.name} is not a column of {where}", hint)
+        return Unknown()
+
+    def _read_moments(self, expr: exp.Expression, translate: Translator) -> None:
+        """Texts that are compared with a timestamp or a date become literals of that type."""
+        for node in list(expr.find_all(*_COMPARISONS)):
+            operands = [o for o in node.iter_expressions() if isinstance(o, exp.Expression)]
+            texts = [o for o in operands if is_string(o)]
+            types = {self._quiet.of(o) for o in operands if not is_string(o)} if texts else set()
+            target = types.pop() if len(types) == 1 else None
+            if target in (Type.TIMESTAMP, Type.DATE):
+                for text in texts:
+                    text.replace(translate.moment(text, target))
+
+
+def _conjuncts(raw: exp.Expr | None) -> list[exp.Expr]:
+    """Split at AND, without recursion: a WHERE may have hundreds of them."""
+    found: list[exp.Expr] = []
+    waiting = [raw] if raw else []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, exp.Paren):
+            waiting.append(node.this)
+        elif isinstance(node, exp.And):
+            waiting += [node.args["expression"], node.this]
+        else:
+            found.append(node)
+    return found

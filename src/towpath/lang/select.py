@@ -1,0 +1,115 @@
+"""One SELECT of the tree to one checked `Select`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from towpath.lang.grouping import check_grouped, is_aggregate, refuse_aggregates, refuse_window_columns
+from towpath.lang.inputs import FromReader
+from towpath.lang.joins import check_tied
+from towpath.lang.outputs import Output, check_names, read_group_by, read_outputs, visible_in_having
+from towpath.lang.query import Item, Select
+from towpath.lang.refusals import refuse_clauses
+from towpath.lang.scope import Scope, Source
+from towpath.lang.typing import BOOLEAN, Unknown, outside
+from towpath.lang.underline import Problems
+from towpath.lang.windows import read_windows
+from towpath.schema import Catalog
+
+
+class SelectReader:
+    """Reads a SELECT, noting every mistake. A derived table is read by a reader of its own, and flattened."""
+
+    def __init__(self, catalog: Catalog, problems: Problems, *, named: bool = True, derived: bool = False) -> None:
+        self._catalog = catalog
+        self._problems = problems
+        self._named = named  # whether the names of the output columns count
+        self._derived = derived
+
+    def read(self, raw: exp.Select) -> Select | None:
+        """The checked SELECT, or None if it had mistakes."""
+        before = len(self._problems)
+        refuse_clauses(raw, self._problems)
+        sources, conditions = FromReader(self._catalog, self._problems, self._inner()).read(raw)
+        if not sources:
+            return None
+        select = self._select(raw, sources, conditions, sound=len(self._problems) == before)
+        return select if len(self._problems) == before else None
+
+    def _inner(self) -> SelectReader | None:
+        return None if self._derived else SelectReader(self._catalog, self._problems, derived=True)
+
+    def _select(self, raw: exp.Select, sources: list[Source], conditions: list[exp.Expr], sound: bool) -> Select:
+        problems = self._problems
+        scope = Scope(sources, self._catalog, problems)
+        where = [c for on in [*conditions, _clause(raw, "where")] for c in scope.condition(on)]
+        outputs = read_outputs(raw, scope, problems)
+        group_by = read_group_by(raw, outputs, scope, problems)
+        having = scope.condition(_clause(raw, "having"), visible_in_having(outputs, group_by, scope))
+        values = [o.expr for o in outputs]
+        aggregate = bool(raw.args.get("group") or raw.args.get("having")) or is_aggregate(values)
+        unsure = not aggregate and (is_aggregate(where) or any(v.find(Unknown) for v in values))
+
+        inputs, window = read_windows(sources, None if unsure else aggregate, problems)
+        self._check_places(aggregate, where, outputs, group_by, having)
+        items = self._typed(scope, where, outputs, group_by, having)
+        if sound:
+            check_tied(sources, where, scope.column_type, problems)
+        where = [c.copy() for s in sources for c in s.where] + where
+        self._check_closed([*where, *(i.expr for i in items), *group_by, *having])
+        return Select(inputs, tuple(where), items, window, tuple(group_by), tuple(having))
+
+    def _check_places(
+        self,
+        aggregate: bool,
+        where: list[exp.Expression],
+        outputs: list[Output],
+        group_by: list[exp.Expression],
+        having: list[exp.Expression],
+    ) -> None:
+        problems = self._problems
+        if self._named:
+            check_names(outputs, problems)
+        refuse_aggregates(where, "WHERE", problems)
+        refuse_aggregates(group_by, "GROUP BY", problems)
+        refuse_window_columns(where, "in WHERE", problems)
+        refuse_window_columns(group_by, "in an expression of GROUP BY", problems)
+        values = [o.expr for o in outputs]
+        if not aggregate:
+            refuse_window_columns(values, "without an aggregate", problems)
+            return
+        if self._derived:
+            at = next((o.node for o in outputs if is_aggregate([o.expr])), outputs[0].node if outputs else (0, 1))
+            problems.add(at, "a derived table cannot aggregate", "aggregate in the outer SELECT")
+        for value in values + having:
+            check_grouped(value, group_by, problems)
+
+    def _typed(
+        self,
+        scope: Scope,
+        where: list[exp.Expression],
+        outputs: list[Output],
+        group_by: list[exp.Expression],
+        having: list[exp.Expression],
+    ) -> tuple[Item, ...]:
+        for name, conditions in (("WHERE", where), ("HAVING", having)):
+            for condition in conditions:
+                scope.typer.expect(condition, BOOLEAN, name)
+        for key in group_by:
+            scope.typer.of(key)
+        types = [scope.typer.of(o.expr) for o in outputs]
+        return tuple(Item(o.name, o.expr, t) for o, t in zip(outputs, types, strict=True) if t)
+
+    def _check_closed(self, expressions: Iterable[exp.Expression]) -> None:
+        """Later layers rely on it: no other nodes than those of `typing.ALLOWED`."""
+        if len(self._problems):
+            return
+        for node in filter(None, map(outside, expressions)):
+            self._problems.add(node, f"{self._problems.text(node)} is not supported")
+
+
+def _clause(raw: exp.Select, name: str) -> exp.Expr | None:
+    clause = raw.args.get(name)
+    return clause.this if clause else None

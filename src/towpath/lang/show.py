@@ -1,0 +1,145 @@
+"""Checked queries and expressions back to SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache, reduce
+
+from sqlglot import TokenType, exp
+
+from towpath.lang.dialect import Towpath, window
+from towpath.lang.query import WINDOW, Input, Query, Select
+
+_LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
+    (exp.Or,),
+    (exp.And,),
+    (exp.Not,),
+    (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like),
+    (exp.DPipe,),
+    (exp.Add, exp.Sub),
+    (exp.Mul, exp.Div, exp.Mod),
+    (exp.Neg,),
+)
+_BINDING: dict[type[exp.Expr], int] = {kind: level for level, kinds in enumerate(_LEVELS) for kind in kinds}
+_CHAINED = (exp.Or, exp.And, exp.DPipe, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+
+
+def parenthesised(expr: exp.Expression) -> exp.Expression:
+    """A copy with the parentheses its structure needs, so that `.sql(dialect)` of any dialect keeps the meaning."""
+    top = expr.copy()
+    for node in list(top.walk()):
+        if node is not top and _needs_parentheses(node):
+            paren = exp.Paren()
+            node.replace(paren)
+            paren.set("this", node)
+    return top
+
+
+def _needs_parentheses(node: exp.Expr) -> bool:
+    inner = _BINDING.get(type(node))
+    outer = _BINDING.get(type(node.parent)) if node.parent else None
+    if inner is None or outer is None:
+        return False
+    if inner == outer:
+        return not (isinstance(node, _CHAINED) and node.arg_key == "this")
+    # SQL dialects disagree on how tightly || binds.
+    return inner < outer or exp.DPipe in (type(node), type(node.parent))
+
+
+def expression_text(expr: exp.Expression) -> str:
+    """An expression as towpath SQL."""
+    printed = parenthesised(expr)
+    for identifier in list(printed.find_all(exp.Identifier)):
+        identifier.set("quoted", not _plain(identifier.name))
+    for column in list(printed.find_all(exp.Column)):
+        if column.text("table") == WINDOW:
+            column.set("table", None)
+    return printed.sql(Towpath)
+
+
+def to_sql(query: Query) -> str:
+    """The query in towpath SQL; parsing it again gives equal selects."""
+    return "\nUNION ALL\n".join(select_text(select) for select in query.selects)
+
+
+def select_text(select: Select) -> str:
+    if select.window and len(select.inputs) > 1 and any(i.range_us != select.window.range_us for i in select.inputs):
+        return _over_derived_table(select)
+    return _lines(
+        ", ".join(f"{expression_text(i.expr)} AS {_name(i.name)}" for i in select.items),
+        ", ".join(_input_text(i, select) for i in select.inputs),
+        select.where,
+        select.group_by,
+        select.having,
+    )
+
+
+def _input_text(source: Input, select: Select) -> str:
+    named = f"{_name(source.stream)} AS {_name(source.alias)}"
+    if select.window:
+        return f"{named} {window(select.window.range_us, select.window.slide_us)}"
+    return f"{named} {window(source.range_us, None)}" if source.range_us else named
+
+
+def _over_derived_table(select: Select) -> str:
+    assert select.window
+    used: dict[exp.Expression, str] = {}
+    outer = [*(i.expr for i in select.items), *select.group_by, *select.having]
+    for column in (c for e in outer for c in e.find_all(exp.Column) if c.text("table") != WINDOW):
+        used.setdefault(column, f"c{len(used) + 1}")
+    inner = _lines(
+        ", ".join(f"{expression_text(c)} AS {name}" for c, name in used.items()) or "1 AS one",
+        ", ".join(
+            f"{_name(i.stream)} AS {_name(i.alias)} {window(i.range_us, None)}" for i in select.inputs if i.range_us
+        ),
+        select.where,
+    )
+
+    def renamed(expr: exp.Expression) -> exp.Expression:
+        top = exp.Paren(this=expr.copy())
+        for node in list(top.find_all(exp.Column)):
+            if node in used:
+                node.replace(exp.column(used[node], table="j"))
+        return top.this
+
+    return _lines(
+        ", ".join(f"{expression_text(renamed(i.expr))} AS {_name(i.name)}" for i in select.items),
+        f"({inner}) {window(select.window.range_us, select.window.slide_us)} AS j",
+        (),
+        [renamed(e) for e in select.group_by],
+        [renamed(e) for e in select.having],
+    )
+
+
+def _lines(
+    items: str,
+    inputs: str,
+    where: Iterable[exp.Expression],
+    group_by: Iterable[exp.Expression] = (),
+    having: Iterable[exp.Expression] = (),
+) -> str:
+    parts = [f"SELECT {items}", f"FROM {inputs}"]
+    if where := list(where):
+        parts.append(f"WHERE {_all(where)}")
+    if group_by := list(group_by):
+        parts.append(f"GROUP BY {', '.join(expression_text(e) for e in group_by)}")
+    if having := list(having):
+        parts.append(f"HAVING {_all(having)}")
+    return "\n".join(parts)
+
+
+def _all(conditions: Iterable[exp.Expression]) -> str:
+    return expression_text(reduce(lambda a, b: exp.And(this=a, expression=b), [c.copy() for c in conditions]))
+
+
+def _name(name: str) -> str:
+    return exp.to_identifier(name, quoted=not _plain(name)).sql(Towpath)
+
+
+@lru_cache(maxsize=4096)
+def _plain(name: str) -> bool:
+    """Whether a name is read as a name without quotes."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        return False
+    return [token.token_type for token in Towpath().tokenize(name)] == [TokenType.VAR]

@@ -1,0 +1,98 @@
+"""Text to tree: one statement, or one problem that says where the text stops being SQL."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.errors import ErrorLevel, ParseError, TokenError
+
+from towpath.lang.dialect import Towpath
+from towpath.lang.underline import Problems
+
+LONGEST_TEXT = 100_000
+STARTS = (TokenType.SELECT, TokenType.L_PAREN)
+AFTER_NO_COMMA = (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM)
+# What stands before the first quote or comment that is left open.
+_CLOSED = re.compile(
+    r"""(?:'(?:[^']|'')*+'|"(?:[^"]|"")*+"|`(?:[^`]|``)*+`|--[^\n]*|/\*.*?\*/|/(?!\*)|-(?!-)|[^'"`/-])*+""", re.DOTALL
+)
+
+
+def read(sql: str, problems: Problems) -> exp.Expr | None:
+    """The tree of the only statement in the text, or None after noting the problem."""
+    if len(sql) > LONGEST_TEXT:
+        problems.add((0, 1), f"the text has {len(sql)} characters, at most {LONGEST_TEXT} are allowed")
+        return None
+    tokens = _tokens(sql, problems)
+    if tokens is None or not _one_select(tokens, sql, problems):
+        return None
+    parser = Towpath().parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=len(sql))
+    try:
+        return parser.parse(tokens, sql)[0]
+    except ParseError as error:
+        _syntax_problem(error, sql, problems)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        # sqlglot's parser trips over some malformed texts instead of refusing them.
+        problems.add((0, len(sql)), "this is not SQL that can be read", "simplify the text to find the part")
+    return None
+
+
+def _tokens(sql: str, problems: Problems) -> list[Token] | None:
+    try:
+        tokens = Towpath().tokenize(sql)
+    except TokenError:
+        closed = _CLOSED.match(sql)
+        start = closed.end() if closed and closed.end() < len(sql) else 0
+        problems.add((start, len(sql)), "a quote or a comment that begins here does not end", "close it")
+        return None
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        problems.add((0, 1), "the query is empty", "write SELECT ... FROM a stream")
+        return None
+    return tokens
+
+
+def _one_select(tokens: list[Token], sql: str, problems: Problems) -> bool:
+    for token, following in pairwise(tokens):
+        # sqlglot lets commas go that separate nothing.
+        if token.token_type == TokenType.COMMA and following.token_type in AFTER_NO_COMMA:
+            problems.add((token.start, token.end + 1), "something is missing after the comma")
+            return False
+        if token.token_type == TokenType.SEMICOLON:
+            place = (following.start, tokens[-1].end + 1)
+            problems.add(place, "a query is one statement, here begins another", "make it a query of its own")
+            return False
+    first = tokens[0]
+    if first.token_type == TokenType.WITH:
+        hint = "write the inner SELECT as a derived table, FROM (SELECT ...) AS name, or make it a query of its own"
+        problems.add((first.start, first.end + 1), "WITH is not supported", hint)
+        return False
+    if first.token_type not in STARTS:
+        word = sql[first.start : first.end + 1].split()[0]
+        problems.add((first.start, first.start + len(word)), f"a query starts with SELECT, not with {word}")
+        return False
+    return True
+
+
+def _syntax_problem(error: ParseError, sql: str, problems: Problems) -> None:
+    details = error.errors[0]
+    # The context is as long as the text, so what stands before the highlight is the whole text before it.
+    start = len(details["start_context"] or "")
+    found = details["highlight"] or ""
+    end = start + max(1, len(found))
+    last = not sql[end:].strip("; \n\t")
+    problems.add((start, end), _in_words(str(details["description"]), found, last))
+
+
+def _in_words(description: str, found: str, last: bool) -> str:
+    if description.startswith("Required keyword") and last:
+        return f"the query ends too early, after {found}"
+    if "Invalid expression" in description or "Unexpected token" in description:
+        return f"did not expect {found} here"
+    if description.startswith("Required keyword") or "Expected table name" in description:
+        return f"something is missing before or after {found}"
+    wanted = re.sub(r"^Expect(ing|ed) ", "expected ", description).rstrip(".")
+    return f"{wanted}, got {found}" if wanted.startswith("expected") and not last else wanted

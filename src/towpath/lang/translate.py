@@ -1,0 +1,214 @@
+"""Expressions as sqlglot read them to expressions as the checked tree holds them.
+
+The tree is built anew, so that nothing enters it that is not listed here: parentheses go, columns are resolved,
+each construct takes its one form. What has no place is refused and becomes `Unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from towpath.lang.functions import AGGREGATES, SCALARS, case, refusal
+from towpath.lang.literals import cast, is_string, moment, moment_example, number, type_of_name
+from towpath.lang.refusals import refuse_expression
+from towpath.lang.typing import Unknown
+from towpath.lang.underline import Problems, mark, span
+from towpath.schema import Type
+
+Resolve = Callable[[exp.Column], exp.Expression]
+DEEPEST = 150  # levels of nesting; every later walk over the tree recurses
+
+_BINARY = (
+    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.And, exp.Or, exp.DPipe),
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE),
+)
+
+
+class Translator:
+    """`resolve` says what a column stands for; `resolve_inside` does so inside an aggregate call."""
+
+    def __init__(self, problems: Problems, resolve: Resolve, resolve_inside: Resolve | None = None) -> None:
+        self._problems = problems
+        self._resolve = resolve
+        self._resolve_inside = resolve_inside or resolve
+        self._depth = 0
+
+    def __call__(self, node: exp.Expr) -> exp.Expression:
+        if isinstance(node, exp.Paren):
+            return self(node.this)
+        if self._depth >= DEEPEST:
+            self._problems.add(node, f"nested more than {DEEPEST} levels deep", "use IN for a long list of values")
+            return Unknown()
+        self._depth += 1
+        translated = self._one(node)
+        self._depth -= 1
+        place = span(node)
+        if place:
+            mark(translated, place)
+        return translated
+
+    def _one(self, node: exp.Expr) -> exp.Expression:
+        rule = _RULES.get(type(node))
+        if rule is None or {name for name, value in node.args.items() if value} - rule.reads:
+            return self._refuse(node)
+        translated = rule.apply(self, node)
+        return exp.Not(this=translated) if node.args.get("negate") else translated
+
+    def _binary(self, node: exp.Expr) -> exp.Expression:
+        kind: type[exp.Expression] = type(node)  # type: ignore[assignment]
+        return kind(this=self(node.this), expression=self(node.args["expression"]))
+
+    def _refuse(self, node: exp.Expr) -> exp.Expression:
+        refuse_expression(node, self._problems)
+        return Unknown()
+
+    def _wrong(self, node: exp.Expr, message: str, hint: str = "") -> exp.Expression:
+        self._problems.add(node, message, hint)
+        return Unknown()
+
+    def _column(self, node: exp.Expr) -> exp.Expression:
+        if isinstance(node.this, exp.Star):
+            return self._refuse(node.this)
+        assert isinstance(node, exp.Column)
+        return self._resolve(node)
+
+    def _literal(self, node: exp.Expr) -> exp.Expression:
+        if is_string(node):
+            return exp.Literal.string(node.this)
+        text = number(node.this)
+        if text is None:
+            return self._wrong(node, f"{node.this[:40]} is not a bigint or double", "quote it if it is a text")
+        return exp.Literal.number(text)
+
+    def _boolean(self, node: exp.Expr) -> exp.Expression:
+        return exp.Boolean(this=bool(node.this))
+
+    def _null(self, node: exp.Expr) -> exp.Expression:
+        return exp.Null()
+
+    def _negation(self, node: exp.Expr) -> exp.Expression:
+        return exp.Neg(this=self(node.this))
+
+    def _not(self, node: exp.Expr) -> exp.Expression:
+        return exp.Not(this=self(node.this))
+
+    def _is(self, node: exp.Expr) -> exp.Expression:
+        value = node.args["expression"]
+        if not isinstance(value, exp.Null):
+            return self._wrong(node, "IS is supported as IS NULL and IS NOT NULL alone", "write = to compare")
+        return exp.Is(this=self(node.this), expression=exp.Null())
+
+    def _between(self, node: exp.Expr) -> exp.Expression:
+        if node.args.get("symmetric"):
+            return self._wrong(
+                node, "BETWEEN SYMMETRIC is not supported", "write BETWEEN least(a, b) AND greatest(a, b)"
+            )
+        return exp.Between(this=self(node.this), low=self(node.args["low"]), high=self(node.args["high"]))
+
+    def _in(self, node: exp.Expr) -> exp.Expression:
+        if not node.expressions:
+            return self._wrong(node, "IN needs a list of literals", "write IN (1, 2, 3); join streams in FROM")
+        return exp.In(this=self(node.this), expressions=[self(e) for e in node.expressions])
+
+    def _like(self, node: exp.Expr) -> exp.Expression:
+        pattern = node.args["expression"]
+        if not is_string(pattern) and not isinstance(pattern, exp.Escape):
+            return self._wrong(pattern, "LIKE needs a text in quotes", "use starts_with(x, y) to compare columns")
+        return exp.Like(this=self(node.this), expression=self(pattern))
+
+    def _case(self, node: exp.Expr) -> exp.Expression:
+        branches = []
+        for branch in node.args["ifs"]:
+            # A fresh subject for each branch, since a node has one parent.
+            condition = self(branch.this)
+            if node.this:
+                condition = exp.EQ(this=self(node.this), expression=condition)
+                mark(condition, span(branch.this) or (0, 1))
+            branches.append((condition, self(branch.args["true"])))
+        default = node.args.get("default")
+        return case(branches, self(default) if default else None)
+
+    def _cast(self, node: exp.Expr) -> exp.Expression:
+        target = type_of_name(node.args["to"])
+        if target is None or node.args.get("format"):
+            known = ", ".join(t.value for t in Type)
+            wanted = self._problems.text(node.args["to"])
+            return self._wrong(node, f"CAST to {wanted} is not supported", f"the types are {known}")
+        value = node.this
+        if is_string(value) and target in (Type.TIMESTAMP, Type.DATE):
+            return self.moment(value, target)
+        return cast(self(value), target)
+
+    def moment(self, literal: exp.Expr, target: Type) -> exp.Expression:
+        """A text as a timestamp or date literal."""
+        text = moment(literal.this, target)
+        if text is None:
+            hint = f"write it as '{moment_example(target)}'"
+            return self._wrong(literal, f"'{literal.this}' is not a {target.value}", hint)
+        return cast(exp.Literal.string(text), target)
+
+    def _call(self, node: exp.Expr) -> exp.Expression:
+        name = node.name
+        arguments = list(node.expressions)
+        if name.lower() in AGGREGATES:
+            return self._aggregate(node, name.lower(), arguments)
+        function = SCALARS.get(name.lower())
+        if function is None:
+            return self._wrong(node, *refusal(name))
+        if len(arguments) < function.least or (function.most is not None and len(arguments) > function.most):
+            return self._wrong(node, f"{name} takes {function.arity}, got {len(arguments)}")
+        return function.build([self(a) for a in arguments])
+
+    def _aggregate(self, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> exp.Expression:
+        if len(arguments) != 1:
+            hint = "write count(*) to count all tuples" if name == "count" else ""
+            return self._wrong(node, f"{name} takes 1 argument, got {len(arguments)}", hint)
+        argument = arguments[0]
+        outer, self._resolve = self._resolve, self._resolve_inside
+        try:
+            if name == "count" and isinstance(argument, exp.Star):
+                return exp.Count(this=exp.Star())
+            if name == "count" and isinstance(argument, exp.Distinct):
+                return self._count_distinct(argument)
+            return AGGREGATES[name].build([self(argument)])
+        finally:
+            self._resolve = outer
+
+    def _count_distinct(self, node: exp.Distinct) -> exp.Expression:
+        if len(node.expressions) != 1:
+            return self._wrong(node, f"count(DISTINCT) takes 1 argument, got {len(node.expressions)}")
+        return exp.Count(this=exp.Distinct(expressions=[self(node.expressions[0])]))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a node is translated, and which of its arguments that reads: a node with any other is refused."""
+
+    apply: Callable[[Translator, exp.Expr], exp.Expression]
+    reads: frozenset[str]
+
+
+def _rule(apply: Callable[[Translator, exp.Expr], exp.Expression], reads: str) -> Rule:
+    return Rule(apply, frozenset(reads.split()))
+
+
+_RULES: dict[type[exp.Expr], Rule] = {
+    # "safe" and "typed" say how sqlglot's own dialect divides and concatenates; typing.py says how towpath does.
+    **dict.fromkeys(_BINARY, _rule(Translator._binary, "this expression negate safe typed")),
+    exp.Column: _rule(Translator._column, "this table db catalog"),
+    exp.Literal: _rule(Translator._literal, "this is_string"),
+    exp.Boolean: _rule(Translator._boolean, "this"),
+    exp.Null: _rule(Translator._null, ""),
+    exp.Neg: _rule(Translator._negation, "this"),
+    exp.Not: _rule(Translator._not, "this"),
+    exp.Is: _rule(Translator._is, "this expression negate"),
+    exp.Between: _rule(Translator._between, "this low high symmetric negate"),
+    exp.In: _rule(Translator._in, "this expressions query unnest field negate"),
+    exp.Like: _rule(Translator._like, "this expression negate"),
+    exp.Case: _rule(Translator._case, "this ifs default"),
+    exp.Cast: _rule(Translator._cast, "this to format"),
+    exp.Anonymous: _rule(Translator._call, "this expressions"),
+}

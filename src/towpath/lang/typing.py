@@ -1,0 +1,310 @@
+"""The type of every expression a checked tree may hold, and the closed list of its node types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from towpath.errors import Problem, QueryError
+from towpath.lang.literals import is_constant, number_type, type_of_name
+from towpath.lang.query import WINDOW
+from towpath.lang.show import expression_text
+from towpath.schema import Type
+
+ColumnType = Callable[[str, str], Type]  # (alias, column name)
+Report = Callable[[exp.Expression, str, str], None]  # (where, message, hint)
+Text = Callable[[exp.Expression], str]  # how a message quotes an expression
+
+
+def infer(expr: exp.Expression, column_type: ColumnType) -> Type:
+    """The type of a checked expression. Raises QueryError with every type mistake in it."""
+    problems: list[Problem] = []
+    found = Typer(column_type, lambda _, message, hint: problems.append(Problem("", message, hint))).of(expr)
+    if found is None or problems:
+        raise QueryError(f"{expression_text(expr)} has no type", problems)
+    return found
+
+
+class Unknown(exp.Expression):
+    """Stands for a part that was refused already, so that it is not refused again for its type."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an operand may be."""
+
+    name: str
+    types: frozenset[Type]
+    cast: Type | None = None  # the type a hint offers to cast to
+
+
+@dataclass(frozen=True)
+class Signature:
+    arguments: tuple[Kind, ...]
+    result: Type
+
+
+BOOLEAN = Kind("a boolean", frozenset({Type.BOOLEAN}))
+NUMBER = Kind("a number", frozenset({Type.INT, Type.BIGINT, Type.DOUBLE}), Type.DOUBLE)
+INTEGER = Kind("an integer", frozenset({Type.INT, Type.BIGINT}), Type.BIGINT)
+STRING = Kind("a string", frozenset({Type.STRING}), Type.STRING)
+TIMESTAMP = Kind("a timestamp", frozenset({Type.TIMESTAMP}), Type.TIMESTAMP)
+MOMENT = Kind("a timestamp or a date", frozenset({Type.TIMESTAMP, Type.DATE}), Type.TIMESTAMP)
+ORDERED = Kind("a number, string, timestamp or date", frozenset(Type) - {Type.BOOLEAN}, Type.INT)
+
+SIGNATURES: dict[type[exp.Expr], Signature] = {
+    exp.And: Signature((BOOLEAN, BOOLEAN), Type.BOOLEAN),
+    exp.Or: Signature((BOOLEAN, BOOLEAN), Type.BOOLEAN),
+    exp.Not: Signature((BOOLEAN,), Type.BOOLEAN),
+    exp.Like: Signature((STRING, STRING), Type.BOOLEAN),
+    exp.DPipe: Signature((STRING, STRING), Type.STRING),
+    exp.Div: Signature((NUMBER, NUMBER), Type.DOUBLE),
+    exp.Mod: Signature((INTEGER, INTEGER), Type.BIGINT),
+    exp.Ceil: Signature((NUMBER,), Type.BIGINT),
+    exp.Floor: Signature((NUMBER,), Type.BIGINT),
+    exp.Exp: Signature((NUMBER,), Type.DOUBLE),
+    exp.Ln: Signature((NUMBER,), Type.DOUBLE),
+    exp.Sqrt: Signature((NUMBER,), Type.DOUBLE),
+    exp.Pow: Signature((NUMBER, NUMBER), Type.DOUBLE),
+    exp.Avg: Signature((NUMBER,), Type.DOUBLE),
+    exp.StddevSamp: Signature((NUMBER,), Type.DOUBLE),
+    exp.Lower: Signature((STRING,), Type.STRING),
+    exp.Upper: Signature((STRING,), Type.STRING),
+    exp.Trim: Signature((STRING,), Type.STRING),
+    exp.Length: Signature((STRING,), Type.INT),
+    exp.Substring: Signature((STRING, INTEGER, INTEGER), Type.STRING),
+    exp.StartsWith: Signature((STRING, STRING), Type.BOOLEAN),
+    exp.Year: Signature((MOMENT,), Type.INT),
+    exp.Month: Signature((MOMENT,), Type.INT),
+    exp.Day: Signature((MOMENT,), Type.INT),
+    exp.Hour: Signature((TIMESTAMP,), Type.INT),
+    exp.Minute: Signature((TIMESTAMP,), Type.INT),
+    exp.Second: Signature((TIMESTAMP,), Type.INT),
+}
+
+_SPELLING: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.Neg: "-",
+    exp.DPipe: "|| (concat)",
+    exp.Case: "CASE (if)",
+    exp.Pow: "power",
+    exp.StddevSamp: "stddev",
+}
+
+
+def spelling(node: exp.Expr) -> str:
+    """The name of an operator or function as users write it."""
+    name = _SPELLING.get(type(node))
+    return name or (node.sql_name().lower() if isinstance(node, exp.Func) else node.key.upper())
+
+
+def a(type_: Type) -> str:
+    return f"{'an' if type_ is Type.INT else 'a'} {type_.value}"
+
+
+def widest(types: Sequence[Type]) -> Type | None:
+    """The one type that holds values of all these; None when there is none."""
+    if all(t.numeric for t in types):
+        return max(types, key=(Type.INT, Type.BIGINT, Type.DOUBLE).index)
+    return types[0] if len(set(types)) == 1 else None
+
+
+def castable(source: Type, target: Type) -> bool:
+    moments = {Type.TIMESTAMP, Type.DATE}
+    return (
+        source is target
+        or Type.STRING in (source, target)
+        or {source, target} == moments
+        or not {source, target} & moments
+    )
+
+
+class Typer:
+    """Gives the type of expressions, reporting mistakes; None is the type of what was reported."""
+
+    def __init__(self, column_type: ColumnType, report: Report, text: Text = expression_text) -> None:
+        self._column_type = column_type
+        self._report = report
+        self._text = text
+
+    def of(self, node: exp.Expression) -> Type | None:
+        if type(node) in SIGNATURES:
+            return self._signature(node, SIGNATURES[type(node)])
+        rule = _RULES.get(type(node))
+        if rule is None:
+            self._report(node, f"{self._text(node)} is not supported", "")
+            return None
+        return rule(self, node)
+
+    def expect(self, node: exp.Expression, kind: Kind, by: str) -> Type | None:
+        """The type of an operand, reported unless it is of the kind."""
+        found = self.of(node)
+        if found is None or found in kind.types:
+            return found
+        hint = ""
+        if kind is BOOLEAN:
+            hint = f"write a condition, such as {self._text(node)} IS NOT NULL"
+        elif kind.cast and castable(found, kind.cast) and not is_constant(node):
+            hint = f"write CAST({self._text(node)} AS {kind.cast.name})"
+        self._report(node, f"{by} needs {kind.name}, but {self._text(node)} is {a(found)}", hint)
+        return None
+
+    def common(self, node: exp.Expression, operands: Sequence[exp.Expression]) -> Type | None:
+        """The type all operands widen to; NULL among them takes the type of the others."""
+        typed = [o for o in operands if not isinstance(o, exp.Null)]
+        if not typed:
+            self._report(node, "at least one value has to be other than NULL", "")
+            return None
+        types = [self.of(o) for o in typed]
+        known = [t for t in types if t]
+        if len(known) < len(types):
+            return None
+        common = widest(known)
+        if common is None:
+            listed = ", ".join(f"{self._text(o)} is {a(t)}" for o, t in zip(typed, known, strict=True))
+            self._report(node, f"{spelling(node)} needs values of one type: {listed}", "make them alike with CAST")
+        return common
+
+    def _signature(self, node: exp.Expression, signature: Signature) -> Type:
+        operands = [o for o in node.iter_expressions() if isinstance(o, exp.Expression)]
+        for operand, kind in zip(operands, signature.arguments, strict=False):
+            self.expect(operand, kind, spelling(node))
+        return signature.result
+
+    def _arithmetic(self, node: exp.Expression) -> Type | None:
+        types = {self.expect(o, NUMBER, spelling(node)) for o in (node.this, node.args["expression"])}
+        if None in types:
+            return None
+        return Type.DOUBLE if Type.DOUBLE in types else Type.BIGINT
+
+    def _negation(self, node: exp.Expression) -> Type | None:
+        found = self.expect(node.this, NUMBER, "-")
+        return Type.BIGINT if found is Type.INT and not isinstance(node.this, exp.Literal) else found
+
+    def _same_number(self, node: exp.Expression) -> Type | None:
+        decimals = node.args.get("decimals")
+        if decimals is not None and not (isinstance(decimals, exp.Literal) and decimals.this in _DECIMALS):
+            self._report(decimals, "round needs a whole number from 0 to 15 as its second argument", "")
+        return self.expect(node.this, NUMBER, spelling(node))
+
+    def _sum(self, node: exp.Expression) -> Type | None:
+        found = self.expect(node.this, NUMBER, "sum")
+        return Type.BIGINT if found is Type.INT else found
+
+    def _extreme(self, node: exp.Expression) -> Type | None:
+        return self.expect(node.this, ORDERED, spelling(node))
+
+    def _count(self, node: exp.Expression) -> Type:
+        counted = node.this.expressions if isinstance(node.this, exp.Distinct) else [node.this]
+        for operand in counted:
+            if not isinstance(operand, exp.Star):
+                self.of(operand)
+        return Type.BIGINT
+
+    def _comparison(self, node: exp.Expression) -> Type:
+        operands = [o for o in node.iter_expressions() if isinstance(o, exp.Expression)]
+        if any(isinstance(o, exp.Null) for o in operands):
+            self._report(node, "a comparison with NULL is never true", "write IS NULL or IS NOT NULL")
+            return Type.BOOLEAN
+        first, *others = operands
+        left = self.of(first)
+        for other in others:
+            right = self.of(other)
+            if left and right and widest((left, right)) is None:
+                message = f"cannot compare {self._text(first)}, {a(left)}, with {self._text(other)}, {a(right)}"
+                self._report(node, message, "make them alike with CAST")
+        return Type.BOOLEAN
+
+    def _in(self, node: exp.Expression) -> Type:
+        for value in node.expressions:
+            if not is_constant(value) and not isinstance(value, Unknown | exp.Null):
+                self._report(value, f"IN needs a list of literals, got {self._text(value)}", "use OR instead")
+        return self._comparison(node)
+
+    def _is_null(self, node: exp.Expression) -> Type:
+        self.of(node.this)
+        return Type.BOOLEAN
+
+    def _case(self, node: exp.Expression) -> Type | None:
+        branches = node.args["ifs"]
+        for branch in branches:
+            self.expect(branch.this, BOOLEAN, "WHEN")
+        default = node.args.get("default")
+        return self.common(node, [b.args["true"] for b in branches] + ([default] if default else []))
+
+    def _listed(self, node: exp.Expression) -> Type | None:
+        return self.common(node, [node.this, *node.expressions])
+
+    def _nullif(self, node: exp.Expression) -> Type | None:
+        if isinstance(node.args["expression"], exp.Null):
+            return self.of(node.this)
+        self._comparison(node)
+        return self.of(node.this)
+
+    def _cast(self, node: exp.Expression) -> Type | None:
+        target = type_of_name(node.args["to"])
+        source = None if isinstance(node.this, exp.Null) else self.of(node.this)
+        if source and target and not castable(source, target):
+            message = f"{a(source)} cannot be cast to {target.value}"
+            self._report(node, message, "cast between numbers, between timestamp and date, or from and to string")
+        return target
+
+    def _literal(self, node: exp.Expression) -> Type:
+        return Type.STRING if node.args["is_string"] else number_type(node.this)
+
+    def _boolean(self, node: exp.Expression) -> Type:
+        return Type.BOOLEAN
+
+    def _null(self, node: exp.Expression) -> None:
+        hint = "NULL may stand in IS NULL, CASE, if, coalesce, nullif and CAST(NULL AS type)"
+        self._report(node, "NULL has no type here", hint)
+
+    def _column(self, node: exp.Expression) -> Type | None:
+        table = node.text("table")
+        return Type.TIMESTAMP if table == WINDOW else self._column_type(table, node.name)
+
+    def _unknown(self, node: exp.Expression) -> None:
+        return None
+
+
+_DECIMALS = frozenset(str(n) for n in range(16))
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
+
+_RULES: dict[type[exp.Expr], Callable[[Typer, exp.Expression], Type | None]] = {
+    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul), Typer._arithmetic),
+    **dict.fromkeys(_COMPARISONS, Typer._comparison),
+    **dict.fromkeys((exp.Abs, exp.Round), Typer._same_number),
+    **dict.fromkeys((exp.Min, exp.Max), Typer._extreme),
+    **dict.fromkeys((exp.Coalesce, exp.Least, exp.Greatest), Typer._listed),
+    exp.Neg: Typer._negation,
+    exp.Sum: Typer._sum,
+    exp.Count: Typer._count,
+    exp.In: Typer._in,
+    exp.Is: Typer._is_null,
+    exp.Case: Typer._case,
+    exp.Nullif: Typer._nullif,
+    exp.Cast: Typer._cast,
+    exp.Literal: Typer._literal,
+    exp.Boolean: Typer._boolean,
+    exp.Null: Typer._null,
+    exp.Column: Typer._column,
+    Unknown: Typer._unknown,
+}
+
+ALLOWED: frozenset[type[exp.Expr]] = (
+    frozenset(SIGNATURES)
+    | (frozenset(_RULES) - {Unknown})
+    | {exp.If, exp.Identifier, exp.DataType, exp.Star, exp.Distinct}
+)
+"""Every node type a checked tree may hold: `If` is a branch of `Case`, `Star` and `Distinct` occur in `Count` alone."""
+
+
+def outside(expr: exp.Expression) -> exp.Expr | None:
+    """The first node that a checked tree must not hold."""
+    return next((node for node in expr.walk() if type(node) not in ALLOWED), None)

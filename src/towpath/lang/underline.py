@@ -1,0 +1,74 @@
+"""Where in the text a mistake is, and the collector of all mistakes of one text."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from towpath.errors import Problem
+
+Span = tuple[int, int]  # offsets into the text: first character, one past the last
+
+WIDTH = 110  # an excerpt of a longer line is cut around the mark
+
+
+class Problems:
+    """Collects the mistakes of one SQL text, each once."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self._found: dict[Problem, Span] = {}
+
+    def add(self, at: exp.Expr | Span, message: str, hint: str = "") -> None:
+        found = at if isinstance(at, tuple) else span(at)
+        start, end = found or (0, len(self.sql))
+        line, column = position(self.sql, start)
+        problem = Problem(f"line {line}, column {column}", message, hint, underline(self.sql, (start, end)))
+        self._found.setdefault(problem, (start, end))
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def in_order(self) -> list[Problem]:
+        return sorted(self._found, key=lambda problem: self._found[problem])
+
+    def text(self, node: exp.Expr) -> str:
+        """The node as the user wrote it, on one line."""
+        found = span(node)
+        return " ".join(self.sql[slice(*found)].split()) if found else node.sql()
+
+
+def mark(node: exp.Expr, place: Span) -> None:
+    node.meta["start"], node.meta["end"] = place[0], place[1] - 1
+
+
+def span(node: exp.Expr) -> Span | None:
+    """The part of the text a node was read from; the parser marks leaves and calls, the rest follows from them."""
+    if node.meta.get("start") is not None:
+        return node.meta["start"], node.meta["end"] + 1
+    parts = [found for child in node.iter_expressions() if (found := span(child))]
+    return (min(start for start, _ in parts), max(end for _, end in parts)) if parts else None
+
+
+def position(sql: str, offset: int) -> tuple[int, int]:
+    """Line and column, both counted from 1."""
+    before = sql[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def underline(sql: str, place: Span) -> str:
+    """The line of the place, and ^^^^ below it; of a place that spans lines, its first line."""
+    start, end = place
+    first = sql.rfind("\n", 0, start) + 1
+    last = sql.find("\n", start)
+    last = len(sql) if last < 0 else last
+    length = max(1, min(end, last) - start)
+    cut = max(0, start - first - WIDTH // 2) if last - first > WIDTH else 0
+    shown = sql[first + cut : min(last, first + cut + WIDTH)]
+    left = "..." if cut else ""
+    right = "..." if first + cut + WIDTH < last else ""
+    # One space for a tab (and any other white space) keeps the mark under its place.
+    line = left + "".join(" " if c.isspace() else c for c in shown) + right
+    if not line.strip():
+        return ""
+    indent = start - first - cut + len(left)
+    return f"{line}\n{' ' * indent}{'^' * min(length, max(1, len(line) - indent))}"

@@ -1,0 +1,73 @@
+"""The rules of windows: which input needs one, and what it means there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from towpath.lang.dialect import duration, window
+from towpath.lang.query import Input, Window
+from towpath.lang.scope import Source
+from towpath.lang.underline import Problems
+
+_EXAMPLE = "[RANGE 10 SECONDS]"
+
+
+def read_windows(
+    sources: list[Source], aggregate: bool | None, problems: Problems
+) -> tuple[tuple[Input, ...], Window | None]:
+    """The streams with their join windows, and the aggregate's window.
+
+    `aggregate` is None when a mistake hides whether the SELECT aggregates.
+    """
+    if len(sources) == 1:
+        return sources[0].inputs, _single(sources[0], aggregate, problems)
+    joined = tuple(replace(i, range_us=s.range_us) for s in sources for i in s.inputs)
+    for source in sources:
+        if source.range_us is None and isinstance(source.node, exp.Table):
+            message = f"in a join every input needs a window, {source.alias} has none"
+            problems.add(source.node, message, f"write {problems.text(source.node)} {_EXAMPLE}")
+    if aggregate:
+        return joined, _over_join(sources, problems)
+    for source in sources:
+        if source.slide_us and aggregate is False:
+            problems.add(source.node, "SLIDE belongs to an aggregate, a join has none", f"write {_range_of(source)}")
+    return joined, None
+
+
+def _single(source: Source, aggregate: bool | None, problems: Problems) -> Window | None:
+    if aggregate and source.range_us is None:
+        what = "(SELECT ...)" if source.derived else problems.text(source.node)
+        hint = f"write FROM {what} {_EXAMPLE} for one result per 10 seconds"
+        problems.add(source.node, "an aggregate needs a window", hint)
+    if aggregate is False and source.range_us is not None:
+        message = "a window does nothing here: nothing is joined or aggregated"
+        problems.add(source.node, message, "leave it out, or add an aggregate such as count(*)")
+    return Window(source.range_us, source.slide_us or source.range_us) if source.range_us else None
+
+
+def _over_join(sources: list[Source], problems: Problems) -> Window | None:
+    windowed = [s for s in sources if s.range_us]
+    if not windowed:
+        return None
+    first = windowed[0]
+    slides = [s for s in windowed if s.slide_us]
+    for other in windowed:
+        if other.range_us != first.range_us:
+            message = (
+                f"an aggregate over a join needs the same RANGE on every input: "
+                f"{first.alias} has {duration(first.range_us or 0)}, {other.alias} has {duration(other.range_us or 0)}"
+            )
+            hint = "to join and aggregate over different windows, aggregate over a derived table: "
+            problems.add(other.node, message, hint + "FROM (SELECT ... FROM a [RANGE 5 SECONDS], ...) [RANGE 1 MINUTE]")
+    for other in slides:
+        if other.slide_us != slides[0].slide_us:
+            message = f"{slides[0].alias} and {other.alias} have different SLIDEs"
+            problems.add(other.node, message, "give all inputs the same SLIDE, or only one of them")
+    slide_us = slides[0].slide_us if slides else first.range_us
+    return Window(first.range_us or 0, slide_us or 0)
+
+
+def _range_of(source: Source) -> str:
+    return window(source.range_us or 0, None)

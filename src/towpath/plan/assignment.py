@@ -1,0 +1,118 @@
+"""A pipeline as rows of its carrier's assignment table, and the table's columns.
+
+| column          | meaning                                                              |
+|-----------------|----------------------------------------------------------------------|
+| _fragment       | the fragment's number                                                |
+| _probe          | which of the template's equality lookups this row answers to         |
+| s_<i>           | stream of source i                                                   |
+| e_<i>_<column>  | the value an equality asks for                                       |
+| lo_/hi_...      | bounds of a range                                                    |
+| d_<i>           | RANGE of source i in microseconds                                    |
+| w_range, w_slide| the aggregate's window in microseconds                               |
+| *_mask          | which of the template's slots the fragment uses, one bit each        |
+| <slot>_p<k>     | constant k of a slot: r residual, x computed, h having               |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from towpath.plan.boxes import Box, ColumnRef
+from towpath.plan.constants import Value
+from towpath.plan.pipeline import Bound, Pipeline, Slot
+from towpath.plan.templates import Probe, Template, numbered
+from towpath.schema import Type
+
+Row = dict[str, Value | None]
+PREFIXES = {"residuals": "r", "computed": "x", "having": "h"}
+
+
+def columns(template: Template, types: dict[ColumnRef, Type]) -> dict[str, Type]:
+    """The assignment table's columns. Integers are BIGINT, so that a constant never needs to fit the column's width."""
+    result = {"_fragment": Type.INT, "_probe": Type.INT}
+    for n in range(len(template.family.classes)):
+        result[f"s_i{n}"] = Type.STRING
+        if template.family.reach_us:
+            result[f"d_i{n}"] = Type.BIGINT
+    for column in dict.fromkeys(c for probe in template.probes for c in probe):
+        result[name("e", column)] = widened(types[column])
+    for column in template.ranges:
+        result[name("lo", column)] = result[name("hi", column)] = widened(types[column])
+    if template.family.window:
+        result |= {"w_range": Type.BIGINT, "w_slide": Type.BIGINT, "groups_mask": Type.BIGINT}
+        result["aggregates_mask"] = Type.BIGINT
+    for part, prefix in PREFIXES.items():
+        slots: tuple[Slot, ...] = getattr(template, part)
+        if slots:
+            result[f"{part}_mask"] = Type.BIGINT
+        result |= {f"{prefix}{n}_p{k}": t for n, slot in enumerate(slots) for k, t in enumerate(slot.params)}
+    return result
+
+
+def name(prefix: str, column: ColumnRef) -> str:
+    return f"{prefix}_{column[0]}_{column[1]}"
+
+
+def widened(type_: Type) -> Type:
+    return Type.BIGINT if type_.integral else type_
+
+
+def rows(fragment: int, pipeline: Pipeline, template: Template) -> list[Row]:
+    """One row for every box of the pipeline."""
+    common: Row = {"_fragment": fragment}
+    for source in pipeline.sources:
+        common[f"s_{source.alias}"] = source.stream
+        if template.family.reach_us:
+            common[f"d_{source.alias}"] = source.range_us
+    if pipeline.window is not None:
+        common |= {"w_range": pipeline.window.range_us, "w_slide": pipeline.window.slide_us}
+        common["groups_mask"] = mask(pipeline.groups, template.groups)
+        common["aggregates_mask"] = mask(pipeline.aggregates, template.aggregates)
+    for part, prefix in PREFIXES.items():
+        common |= _constants(getattr(pipeline, part), getattr(template, part), part, prefix)
+    return [common | _box(box, template.probes) for box in pipeline.boxes]
+
+
+def mask(used: Sequence[Slot], available: tuple[Slot, ...]) -> int:
+    return sum(1 << available.index(slot) for slot in used)
+
+
+def _constants(bounds: tuple[Bound, ...], available: tuple[Slot, ...], part: str, prefix: str) -> Row:
+    if not available:
+        return {}
+    slots = numbered(b.slot for b in bounds)
+    row: Row = {f"{part}_mask": mask(slots, available)}
+    for slot, bound in zip(slots, bounds, strict=True):
+        row |= {f"{prefix}{available.index(slot)}_p{k}": v for k, v in enumerate(bound.values)}
+    return row
+
+
+def _box(box: Box, probes: tuple[Probe, ...]) -> Row:
+    row: Row = {"_probe": probes.index(tuple(c for c, _ in box.equals))}
+    row |= {name("e", column): value for column, value in box.equals}
+    for column, interval in box.ranges:
+        row |= {name("lo", column): interval.lo, name("hi", column): interval.hi}
+    return row
+
+
+def log_columns(pipeline: Pipeline, template: Template) -> Iterator[str]:
+    """The results log's column for every output of a pipeline, in order."""
+    computed = dict(zip(pipeline.computed, numbered(b.slot for b in pipeline.computed), strict=True))
+    for output in pipeline.outputs:
+        match output.kind:
+            case "column":
+                assert output.column is not None
+                yield name("c", output.column)
+            case "computed":
+                assert output.bound is not None
+                yield f"x{template.computed.index(computed[output.bound])}"
+            case "group":
+                assert output.slot is not None
+                yield f"g{template.groups.index(output.slot)}"
+            case "aggregate":
+                assert output.slot is not None
+                yield f"a{template.aggregates.index(output.slot)}"
+            case "window_start":
+                yield "_born"
+            case _:
+                yield "_time"

@@ -1,0 +1,65 @@
+"""Constants of the language as Python values: int, float, str, bool, datetime (UTC) and date."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+
+from sqlglot import exp
+
+from towpath.schema import Type
+
+Value = bool | int | float | str | dt.datetime | dt.date
+
+INT64_MAX = 2**63 - 1
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def constant(expr: exp.Expression) -> tuple[Value, Type] | None:
+    """The value and type of a constant expression, None for anything else."""
+    if isinstance(expr, exp.Boolean):
+        return bool(expr.this), Type.BOOLEAN
+    if isinstance(expr, exp.Literal):
+        return _literal(expr)
+    if isinstance(expr, exp.Neg):
+        inner = constant(expr.this)
+        if inner is not None and isinstance(inner[0], int | float) and inner[1].numeric:
+            return -inner[0], inner[1]
+    if isinstance(expr, exp.Cast) and isinstance(expr.this, exp.Literal) and expr.this.is_string:
+        return _temporal(expr)
+    return None
+
+
+def _literal(expr: exp.Literal) -> tuple[Value, Type]:
+    if expr.is_string:
+        return expr.this, Type.STRING
+    if expr.is_int:
+        return int(expr.this), Type.BIGINT
+    return float(expr.this), Type.DOUBLE
+
+
+def _temporal(expr: exp.Cast) -> tuple[Value, Type] | None:
+    text = expr.this.this
+    if expr.to.this == exp.DataType.Type.DATE:
+        return dt.date.fromisoformat(text), Type.DATE
+    if expr.to.this in (exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPTZ):
+        parsed = dt.datetime.fromisoformat(text)
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=dt.UTC)).astimezone(dt.UTC), Type.TIMESTAMP
+    return None
+
+
+def successor(value: Value) -> Value | None:
+    """The smallest value above `value` in its type's order; None where there is none."""
+    match value:
+        case bool():
+            return None
+        case int():
+            return value + 1 if value < INT64_MAX else None
+        case float():
+            return None if math.isnan(value) or value == math.inf else math.nextafter(value, math.inf)
+        case str():
+            return value + "\0"  # nothing lies between a string and itself followed by the smallest character
+        case dt.datetime():
+            return value + dt.timedelta(microseconds=1)
+        case dt.date():
+            return value + dt.timedelta(days=1)

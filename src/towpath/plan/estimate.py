@@ -1,0 +1,46 @@
+"""Estimated rates (tuples per second) of operators, before anything was measured."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from towpath.plan.operators import Filter, Operator, Project, Scan, Union, WindowAggregate, WindowJoin, scans
+from towpath.schema import Catalog
+
+# Textbook selectivities, as in System R: an equality keeps a tenth, a comparison a third, anything else a half.
+EQUALITY, COMPARISON, OTHER = 0.1, 1 / 3, 0.5
+# Share of the pairs inside a window that agree on a key.
+JOIN_MATCH = 0.001
+
+
+def selectivity(conjunct: exp.Expression) -> float:
+    if isinstance(conjunct, exp.EQ):
+        return EQUALITY
+    if isinstance(conjunct, exp.In):
+        return min(1.0, EQUALITY * len(conjunct.expressions))
+    if isinstance(conjunct, exp.GT | exp.GTE | exp.LT | exp.LTE):
+        return COMPARISON
+    return OTHER
+
+
+def rate(op: Operator, catalog: Catalog) -> float:
+    match op:
+        case Scan(stream=stream):
+            return catalog[stream].rate
+        case Filter(child, conjuncts):
+            result = rate(child, catalog)
+            for c in conjuncts:
+                result *= selectivity(c)
+            return result
+        case WindowJoin(left, right):
+            # Every arrival on one side meets the other side's window.
+            reach = max(s.range_us or 0 for s in scans(op)) / 1e6
+            return 2 * rate(left, catalog) * rate(right, catalog) * reach * JOIN_MATCH
+        case Project(child):
+            return rate(child, catalog)
+        case WindowAggregate(child, window):
+            groups = 10.0 if op.group_by else 1.0
+            per_second = groups / (window.slide_us / 1e6)
+            return min(per_second, rate(child, catalog) * window.range_us / window.slide_us)
+        case Union(branches):
+            return sum(rate(b, catalog) for b in branches)

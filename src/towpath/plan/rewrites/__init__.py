@@ -1,0 +1,16 @@
+"""Plan rewrites: each is one pure function (plan, catalog) -> plan in its own file; they run in this order."""
+
+from collections.abc import Callable
+
+from towpath.plan.operators import Operator
+from towpath.plan.rewrites.canonicalise import canonicalise
+from towpath.plan.rewrites.order_joins import order_joins
+from towpath.plan.rewrites.prune_columns import prune_columns
+from towpath.plan.rewrites.push_filters import push_filters
+from towpath.schema import Catalog
+
+Rewrite = Callable[[Operator, Catalog], Operator]
+
+REWRITES: tuple[Rewrite, ...] = (canonicalise, push_filters, order_joins, prune_columns)
+
+__all__ = ["REWRITES", "Rewrite"]

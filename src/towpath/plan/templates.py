@@ -1,0 +1,139 @@
+"""Templates: what one carrier can run. Pipelines of one family differ only in data, or in slots that a template can hold side by side.
+
+A pipeline fits a template when the template *covers* it. Templates of one family can be merged, so a handful of carriers runs
+a workload of many shapes; a carrier that runs is never changed, a wider one is started beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from towpath.plan.boxes import ColumnRef
+from towpath.plan.pipeline import Pipeline, Slot
+
+Probe = tuple[ColumnRef, ...]  # the columns one lookup compares by equality
+
+# Beyond these sizes one plan costs more than two: generated code grows past what the JVM compiles.
+MOST_PROBES, MOST_SLOTS, MOST_AGGREGATES = 8, 24, 12
+# Join windows are grouped by a factor of four, so that a long window does not make short ones keep its state.
+SHORTEST_REACH_US, REACH_FACTOR = 4_000_000, 4
+
+
+@dataclass(frozen=True)
+class Family:
+    """What can not be data: schema classes, join columns, the kind of window, and the order of the join window's length."""
+
+    classes: tuple[tuple[tuple[str, str], ...], ...]
+    times: tuple[str, ...]
+    keys: tuple[tuple[ColumnRef, ColumnRef], ...]
+    window: str  # "" | "tumbling" | "hopping"
+    reach_us: int  # upper bound of the join windows in this family, 0 without a join
+
+    @property
+    def kind(self) -> str:
+        join = f"{len(self.classes)}-way join" if len(self.classes) > 1 else ""
+        return " + ".join(filter(None, [join, f"{self.window} aggregate" if self.window else ""])) or "filter"
+
+
+@dataclass(frozen=True)
+class Template:
+    family: Family
+    probes: tuple[Probe, ...]
+    ranges: tuple[ColumnRef, ...]
+    residuals: tuple[Slot, ...]
+    columns: tuple[ColumnRef, ...]
+    computed: tuple[Slot, ...]
+    groups: tuple[Slot, ...]
+    aggregates: tuple[Slot, ...]
+    having: tuple[Slot, ...]
+
+    def covers(self, other: Template) -> bool:
+        return self.family == other.family and all(
+            set(theirs) <= set(ours) for ours, theirs in zip(self._parts, other._parts, strict=True)
+        )
+
+    def merge(self, other: Template) -> Template:
+        parts = (
+            (*ours, *(x for x in theirs if x not in set(ours)))
+            for ours, theirs in zip(self._parts, other._parts, strict=True)
+        )
+        return Template(self.family, *parts)
+
+    @property
+    def fits(self) -> bool:
+        """Small enough to be one plan."""
+        slots = len(self.residuals) + len(self.computed) + len(self.having) + len(self.groups)
+        return len(self.probes) <= MOST_PROBES and slots <= MOST_SLOTS and len(self.aggregates) <= MOST_AGGREGATES
+
+    @property
+    def _parts(self) -> tuple[Sequence, ...]:  # type: ignore[type-arg]
+        return (
+            self.probes,
+            self.ranges,
+            self.residuals,
+            self.columns,
+            self.computed,
+            self.groups,
+            self.aggregates,
+            self.having,
+        )
+
+
+def template_of(pipeline: Pipeline) -> Template:
+    """The narrowest template that covers a pipeline."""
+    return Template(
+        family=_family(pipeline),
+        probes=_unique(tuple(c for c, _ in box.equals) for box in pipeline.boxes),
+        ranges=_unique(c for box in pipeline.boxes for c, _ in box.ranges),
+        residuals=numbered(b.slot for b in pipeline.residuals),
+        columns=_unique(o.column for o in pipeline.outputs if o.column is not None),
+        computed=numbered(b.slot for b in pipeline.computed),
+        groups=pipeline.groups,
+        aggregates=pipeline.aggregates,
+        having=numbered(b.slot for b in pipeline.having),
+    )
+
+
+def numbered(slots: Iterable[Slot]) -> tuple[Slot, ...]:
+    """Slots that can be told apart: a shape used twice with other constants needs two places."""
+    seen: dict[Slot, int] = {}
+    result = []
+    for slot in slots:
+        seen[slot] = seen.get(slot, 0) + 1
+        result.append(slot if seen[slot] == 1 else Slot(slot.expr, slot.type, slot.params, seen[slot]))
+    return tuple(result)
+
+
+def merge_all(templates: Iterable[Template]) -> list[Template]:
+    """As few templates as possible that cover all given ones, first fit in the given order."""
+    merged: list[Template] = []
+    for template in dict.fromkeys(templates):
+        for n, existing in enumerate(merged):
+            if existing.family == template.family and (wider := existing.merge(template)).fits:
+                merged[n] = wider
+                break
+        else:
+            merged.append(template)
+    return merged
+
+
+def _family(pipeline: Pipeline) -> Family:
+    window = pipeline.window
+    return Family(
+        classes=tuple(s.schema_class for s in pipeline.sources),
+        times=tuple(s.time for s in pipeline.sources),
+        keys=pipeline.keys,
+        window="" if window is None else "tumbling" if window.range_us == window.slide_us else "hopping",
+        reach_us=_reach(max(s.range_us for s in pipeline.sources)) if len(pipeline.sources) > 1 else 0,
+    )
+
+
+def _reach(range_us: int) -> int:
+    steps = max(0, math.ceil(math.log(max(range_us, 1) / SHORTEST_REACH_US, REACH_FACTOR) - 1e-9))
+    return SHORTEST_REACH_US * REACH_FACTOR**steps
+
+
+def _unique(values: Iterable) -> tuple:  # type: ignore[type-arg]
+    return tuple(dict.fromkeys(values))

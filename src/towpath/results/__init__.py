@@ -1,0 +1,30 @@
+"""Results of all queries: one log per carrier on disk, read by query."""
+
+from __future__ import annotations
+
+from towpath.results.compact import Report, compact, retain
+from towpath.results.log import Part, Position, committed
+from towpath.results.read import Chunk, batches, end, follow, read
+from towpath.results.render import FORMATS, render
+from towpath.results.sinks import ConsoleSink, MemorySink, ParquetSink, Sink, SinkFeeder
+
+__all__ = [
+    "FORMATS",
+    "Chunk",
+    "ConsoleSink",
+    "MemorySink",
+    "ParquetSink",
+    "Part",
+    "Position",
+    "Report",
+    "Sink",
+    "SinkFeeder",
+    "batches",
+    "committed",
+    "compact",
+    "end",
+    "follow",
+    "read",
+    "render",
+    "retain",
+]

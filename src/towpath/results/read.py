@@ -1,0 +1,165 @@
+"""Reading one query's results out of the logs of its fragments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from towpath.errors import StoreError
+from towpath.results import log
+from towpath.results.log import Part, Position, Segment
+
+TIME = "_time"
+SCAN = "read_parquet(?, hive_partitioning = false)"  # names like batch=7 would else become columns
+
+Logs = dict[Path, list[Segment]]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows that are new since the position before, and the position behind them."""
+
+    table: pa.Table
+    position: Position
+
+
+def read(
+    parts: Sequence[Part], *, after: Position | None = None, upto: Position | None = None, with_time: bool = False
+) -> pa.Table:
+    """The rows of all parts, ordered by result time, of the batches after one position and up to another.
+
+    `with_time` adds the result time as a last column `_time`. Where nothing was ever written there is nobody to tell
+    the types: the table then has its columns, without a type.
+    """
+    names = [name for name, _ in parts[0].columns] + [TIME] * with_time if parts else []
+    for _ in range(log.ATTEMPTS):
+        logs = _logs(parts)
+        scans = [s for p in parts for s in _scans(p, logs[p.root], after or Position(), upto)]
+        if not scans:
+            return pa.table([pa.nulls(0)] * len(names), names=names)
+        try:
+            return _run(scans, with_time).rename_columns(names)
+        except duckdb.Error as error:
+            # Compaction removes what it has merged; the rows are now in another file.
+            if all(file.exists() for scan in scans for file in scan.files):
+                raise _damaged(parts, error) from error
+    raise StoreError(
+        f"{_roots(parts)}: files vanished in {log.ATTEMPTS} attempts to read them; is the store being deleted?"
+    )
+
+
+def batches(parts: Sequence[Part], position: Position) -> Iterator[Chunk]:
+    """What was committed since `position`, a file of each log at a time so that a long history fits in memory."""
+    ends = {root: _ends(found) for root, found in _logs(parts).items()}
+    while True:
+        steps = [(part, e) for part in parts if (e := _next_end(ends[part.root], position.of(part))) is not None]
+        if not steps:
+            return
+        target = position.moved(steps)
+        yield Chunk(read(parts, after=position, upto=target), target)
+        position = target
+
+
+def follow(parts: Callable[[], Sequence[Part]], position: Position, wait: Callable[[], bool]) -> Iterator[Chunk]:
+    """New rows as they come. The parts are asked for again every time, since a fragment may have moved.
+
+    `wait` is called when there is nothing new, and ends it with False.
+    """
+    while True:
+        for chunk in batches(parts(), position):
+            position = chunk.position
+            if chunk.table.num_rows:
+                yield chunk
+        if not wait():
+            return
+
+
+def end(parts: Sequence[Part]) -> Position:
+    """The position behind everything there is."""
+    logs = _logs(parts)
+    return Position().moved((part, log.newest(logs[part.root])) for part in parts)
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """One part in some files of its log, raw or compacted."""
+
+    part: Part
+    files: tuple[Path, ...]
+    between: tuple[int, int] | None = None  # batch numbers (after, upto]; raw files are chosen by their name instead
+
+    def sql(self, with_time: bool) -> str:
+        columns = [source for _, source in self.part.columns] + [TIME] * with_time
+        # Names may be doubled or odd, so they are given when the rows are out.
+        output = ", ".join(f"{_quoted(source)} AS c{n}" for n, source in enumerate(columns))
+        return f"SELECT {output}, {TIME} AS t FROM {SCAN} WHERE {' AND '.join(self._conditions())}"
+
+    def _conditions(self) -> Iterator[str]:
+        part = self.part
+        yield f"_fragment = {part.fragment:d}"
+        if part.from_us is not None:
+            yield f"epoch_us(_born) >= {part.from_us:d}"
+        if part.until_us is not None:
+            yield f"epoch_us({TIME}) {'<=' if part.windowed else '<'} {part.until_us:d}"
+        if self.between:
+            yield f"_batch > {self.between[0]:d} AND _batch <= {self.between[1]:d}"
+
+
+def _scans(part: Part, found: list[Segment], after: Position, upto: Position | None) -> Iterator[_Scan]:
+    first, last = after.of(part), log.newest(found) if upto is None else upto.of(part)
+    wanted = [s for s in found if s.last > first and s.first <= last]
+    raw = tuple(file for s in wanted if s.raw for file in s.files)
+    compacted = tuple(file for s in wanted if not s.raw for file in s.files)
+    if compacted:
+        yield _Scan(part, compacted, (first, last))
+    if raw:
+        yield _Scan(part, raw)
+
+
+def _run(scans: Sequence[_Scan], with_time: bool) -> pa.Table:
+    rows = " UNION ALL ".join(scan.sql(with_time) for scan in scans)
+    query = f"SELECT * EXCLUDE t FROM ({rows}) ORDER BY t"
+    with _database().cursor() as cursor:
+        return cursor.sql(query, params=[log.patterns(scan.files) for scan in scans]).to_arrow_table()
+
+
+@functools.cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """Opened once: it takes longer than most reads."""
+    database = duckdb.connect()
+    database.execute("SET GLOBAL TimeZone = 'UTC'")
+    database.execute("SET GLOBAL threads = 2")  # the machine is Spark's
+    return database
+
+
+def _logs(parts: Sequence[Part]) -> Logs:
+    return {root: log.segments(root) for root in {part.root for part in parts}}
+
+
+def _ends(found: list[Segment]) -> list[int]:
+    compacted = [segment.last for segment in found if not segment.raw]
+    return [*compacted, log.newest(found)]
+
+
+def _next_end(ends: list[int], seen: int) -> int | None:
+    return next((last for last in ends if last > seen), None)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _damaged(parts: Sequence[Part], error: duckdb.Error) -> StoreError:
+    return StoreError(
+        f"{_roots(parts)}: the results cannot be read, expected Parquet files of one schema: {error}\n"
+        "    -> if a file was changed or cut short, restore it; if the job's queries were changed, use a new store"
+    )
+
+
+def _roots(parts: Sequence[Part]) -> str:
+    return ", ".join(sorted({str(part.root) for part in parts}))

@@ -1,0 +1,167 @@
+"""Results as a table, JSON lines, CSV or Parquet: all at once, or as they come."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+from towpath.errors import TowpathError
+
+FORMATS = ("table", "json", "csv", "parquet")
+NULL = "NULL"
+UNLIMITED = 10_000  # characters: a table that goes to a file or a pipe is never folded
+
+
+def render(
+    tables: pa.Table | Iterable[pa.Table], format: str, *, out: Path | None = None, stream: TextIO | None = None
+) -> int:
+    """Write tables of one schema to the file `out`, or to `stream` (standard output) as they come, and count the rows.
+
+    A reader that has seen enough (`| head`) ends it quietly.
+    """
+    _check(format, out)
+    tables = (tables,) if isinstance(tables, pa.Table) else tables
+    if out and format == "parquet":
+        return _parquet(tables, out)
+    if out:
+        with out.open("w", encoding="utf-8", newline="") as file:
+            return _text(tables, format, file)
+    stream = stream or sys.stdout
+    try:
+        return _text(tables, format, stream)
+    except BrokenPipeError:
+        _silence(stream)
+        return 0
+
+
+def _check(format: str, out: Path | None) -> None:
+    if format not in FORMATS:
+        raise TowpathError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
+    if format == "parquet" and out is None:
+        raise TowpathError("format parquet: expected a file to write to, got none\n    -> name one with --out FILE")
+
+
+def _text(tables: Iterable[pa.Table], format: str, stream: TextIO) -> int:
+    write = _WRITERS[format](stream)
+    rows = 0
+    for table in tables:
+        write(table)
+        stream.flush()
+        rows += table.num_rows
+    return rows
+
+
+def _json(stream: TextIO) -> Callable[[pa.Table], None]:
+    def write(table: pa.Table) -> None:
+        for batch in table.to_batches(max_chunksize=10_000):
+            columns = [_json_values(column) for column in batch.columns]
+            rows = (dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True))
+            stream.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+    return write
+
+
+def _csv(stream: TextIO) -> Callable[[pa.Table], None]:
+    header = True
+
+    def write(table: pa.Table) -> None:
+        nonlocal header
+        text = pa.table([_readable(column) for column in table.columns], names=table.column_names)
+        buffer = pa.BufferOutputStream()
+        pa_csv.write_csv(text, buffer, pa_csv.WriteOptions(include_header=header))
+        stream.write(buffer.getvalue().to_pybytes().decode())
+        header = False
+
+    return write
+
+
+def _table(stream: TextIO) -> Callable[[pa.Table], None]:
+    width = None if stream.isatty() else UNLIMITED
+    console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+    widths: list[int] = []
+
+    def write(table: pa.Table) -> None:
+        nonlocal widths
+        cells = [_cells(column) for column in table.columns]
+        header = not widths
+        # What comes later continues the columns of what was printed before, and only ever widens them.
+        widths = [
+            max(len(name), before, *map(len, column), 0)
+            for name, before, column in zip(table.column_names, widths or [0] * len(cells), cells, strict=True)
+        ]
+        grid = Table(show_header=header, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for field, least in zip(table.schema, widths, strict=True):
+            grid.add_column(field.name, justify="right" if _is_number(field.type) else "left", min_width=least)
+        for row in zip(*cells, strict=True):
+            grid.add_row(*row)
+        if header or table.num_rows:
+            with console.capture() as captured:  # rich itself would end the process when the pipe is closed
+                console.print(grid)
+            stream.write(captured.get())
+
+    return write
+
+
+_WRITERS = {"json": _json, "csv": _csv, "table": _table}
+
+
+def _parquet(tables: Iterable[pa.Table], out: Path) -> int:
+    """A table without rows may lack its types, so the first one with rows decides on them."""
+    writer: pq.ParquetWriter | None = None
+    rows = 0
+    try:
+        for table in tables:
+            if table.num_rows:
+                writer = writer or pq.ParquetWriter(out, table.schema)
+                writer.write_table(table)
+                rows += table.num_rows
+            elif writer is None:
+                pq.write_table(table, out)
+    finally:
+        if writer:
+            writer.close()
+    return rows
+
+
+def _readable(column: pa.Array) -> pa.Array:
+    """Times as ISO-8601 in UTC; what else can be written as it is stays."""
+    if pa.types.is_timestamp(column.type):
+        return pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%SZ")
+    if pa.types.is_date(column.type):
+        return column.cast(pa.string())
+    return column
+
+
+def _json_values(column: pa.Array) -> list[Any]:
+    values = _readable(column).to_pylist()
+    if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
+        # JSON has no such numbers; these are the words Spark uses.
+        words = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+        return [words.get(str(value), value) for value in values]
+    return values
+
+
+def _cells(column: pa.ChunkedArray) -> list[str]:
+    return [NULL if value is None else str(value) for value in _readable(column).to_pylist()]
+
+
+def _is_number(type: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))
+
+
+def _silence(stream: TextIO) -> None:
+    """Let what is still buffered go nowhere, or Python complains about the closed pipe when it exits."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

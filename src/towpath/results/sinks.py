@@ -1,0 +1,153 @@
+"""Sinks that a query names for itself, fed from the log exactly once.
+
+A step is written down before it is done: up to which position, under which name. After a crash the same step is done
+again, with the same rows since a log never changes what a batch holds, and a sink that has it already leaves it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from towpath.errors import StoreError
+from towpath.results import durable
+from towpath.results.log import Part, Position
+from towpath.results.read import batches, read
+from towpath.results.render import render
+
+
+class Sink(Protocol):
+    def write(self, table: pa.Table, step: str) -> None:
+        """Take the rows of a step. The same step comes a second time only after a crash, and with the same rows."""
+
+
+@dataclass(frozen=True)
+class ParquetSink:
+    """A file per step in a folder. What is there already was written before the crash."""
+
+    folder: Path
+
+    def write(self, table: pa.Table, step: str) -> None:
+        final = self.folder / f"part-{step}.parquet"
+        if final.exists():
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        temporary = self.folder / f".tmp-{step}.parquet"
+        pq.write_table(table, temporary)
+        durable.publish(temporary, final)
+
+
+@dataclass(frozen=True)
+class ConsoleSink:
+    """Prints. A step that a crash interrupted is printed again: nobody can tell what was seen of it."""
+
+    stream: TextIO | None = None  # standard output
+
+    def write(self, table: pa.Table, step: str) -> None:
+        render(table, "table", stream=self.stream)
+
+
+@dataclass(frozen=True)
+class MemorySink:
+    """Keeps the rows for the Python API."""
+
+    tables: list[pa.Table] = field(default_factory=list)
+
+    def write(self, table: pa.Table, step: str) -> None:
+        self.tables.append(table)
+
+    def table(self) -> pa.Table:
+        return pa.concat_tables(self.tables, promote_options="permissive") if self.tables else pa.table({})
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a sink was fed, and the step that was begun and perhaps not finished."""
+
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    position: Position = field(default_factory=Position)
+    steps: int = 0
+    begun: Position | None = None
+
+
+class SinkFeeder:
+    """Feeds one query's sink.
+
+    Without a state file it starts from the beginning each time, which suits a sink that dies with the process.
+    """
+
+    def __init__(self, query: str, sink: Sink, state_file: Path | None) -> None:
+        self._query = query
+        self._sink = sink
+        self._file = state_file
+        self._state = _load(state_file) if state_file else State()
+
+    @property
+    def position(self) -> Position:
+        return self._state.position
+
+    def feed(self, parts: Sequence[Part]) -> int:
+        """Write everything that is new; the number of rows is returned."""
+        rows = 0
+        if self._state.begun:
+            table = read(parts, after=self._state.position, upto=self._state.begun)
+            rows += self._finish(table, self._state.begun)
+        for chunk in batches(parts, self._state.position):
+            if chunk.table.num_rows:
+                self._save(replace(self._state, begun=chunk.position))
+                rows += self._finish(chunk.table, chunk.position)
+            else:
+                # Not worth a write: after a restart the same nothing is read again.
+                self._state = replace(self._state, position=chunk.position)
+        return rows
+
+    def _finish(self, table: pa.Table, position: Position) -> int:
+        self._sink.write(table, self._step_name(position))
+        self._save(State(self._state.id, position, self._state.steps + 1))
+        return int(table.num_rows)
+
+    def _step_name(self, position: Position) -> str:
+        """The same for the same rows only: also when a store was deleted and begun anew beside its sink's old files."""
+        base = self._base
+        content = json.dumps([self._state.id, self._state.position.to_json(base), position.to_json(base)])
+        return f"{self._query}-{self._state.steps:09d}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+
+    @property
+    def _base(self) -> Path:
+        return self._file.parent if self._file else Path.cwd()
+
+    def _save(self, state: State) -> None:
+        if self._file:
+            durable.write_json(self._file, _to_json(state, self._base))
+        self._state = state
+
+
+def _to_json(state: State, base: Path) -> dict[str, Any]:
+    return {
+        "id": state.id,
+        "position": state.position.to_json(base),
+        "steps": state.steps,
+        "begun": state.begun.to_json(base) if state.begun else None,
+    }
+
+
+def _load(file: Path) -> State:
+    if not file.exists():
+        return State()
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        begun = Position.from_json(data["begun"], file.parent) if data["begun"] else None
+        return State(data["id"], Position.from_json(data["position"], file.parent), data["steps"], begun)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{file}: expected the position of a sink as JSON: {type(error).__name__}: {error}\n"
+            "    -> restore the file; or delete it and the sink's output, which is then written again from the log"
+        ) from error

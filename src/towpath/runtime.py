@@ -1,0 +1,62 @@
+"""The seam between deciding and doing: what a controller asks of a runtime, and what it hears back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from towpath.plan.assignment import Row
+from towpath.plan.templates import Template
+
+
+@dataclass(frozen=True)
+class BatchDone:
+    """A carrier has finished a micro-batch."""
+
+    carrier: str
+    batch: int
+    version: int | None  # the oldest version of the assignment table that any part of the plan read
+    newest_us: tuple[int | None, ...]  # for each input, the highest event time among the tuples of this batch
+    watermark_us: int | None
+    rows: int
+    late: int  # tuples dropped because they came later than the allowed delay
+    state_rows: int
+    seconds: float
+    phases_ms: dict[str, int]
+    first: bool  # the first since the carrier was started: it may repeat one that was cut short
+
+
+@dataclass(frozen=True)
+class CarrierFailed:
+    carrier: str
+    message: str
+
+
+Event = BatchDone | CarrierFailed
+
+
+class Runtime(Protocol):
+    """A node that runs carriers."""
+
+    def publish(self, carrier: str, template: Template, version: int, rows: Sequence[Row]) -> None:
+        """Replaces a carrier's assignment table; the carrier need not run."""
+
+    def start(self, carrier: str, template: Template) -> None:
+        """Starts a carrier, from its checkpoint if it has one."""
+
+    def events(self) -> list[Event]:
+        """What happened since the last call."""
+
+    def tick(self, carrier: str, event_us: int) -> None:
+        """Moves a carrier's event time on although no tuple has come."""
+
+    def finish_input(self) -> None:
+        """From now on nothing more is waited for: inputs release all they have."""
+
+    def settle(self, carrier: str) -> None:
+        """Returns when the carrier has processed everything its inputs offer."""
+
+    def stop(self, carrier: str) -> None: ...
+
+    def close(self) -> None: ...

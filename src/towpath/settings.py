@@ -1,0 +1,184 @@
+"""Values a user writes in a job file, and the words for what is wrong with them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from towpath.errors import Problem
+
+LONGEST_US = 100 * 365 * 24 * 3600 * 1_000_000  # a century: far below what 64 bits of microseconds hold
+
+_UNITS_US = {
+    unit: us
+    for units, us in (
+        ("ms millisecond milliseconds", 1_000),
+        ("s sec second seconds", 1_000_000),
+        ("m min minute minutes", 60_000_000),
+        ("h hour hours", 3_600_000_000),
+        ("d day days", 86_400_000_000),
+    )
+    for unit in units.split()
+}
+
+# pydantic's name of a mistake -> what it expected; {names} are from the context of the mistake
+_EXPECTED = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "dict_type": "keys with values",
+    "finite_number": "a finite number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a smaller whole number",
+    "int_type": "a whole number",
+    "literal_error": "{expected}",
+    "model_attributes_type": "keys with values",
+    "model_type": "keys with values",
+    "string_type": "a text",
+}
+
+
+class Settings(BaseModel):
+    """Frozen settings that refuse keys they do not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Kinds = Mapping[str, Mapping[str, type[Settings]]]  # key that has a `type` -> type -> its settings
+
+
+def refusal(message: str, hint: str = "") -> PydanticCustomError:
+    return PydanticCustomError("refusal", "{message}", {"message": message, "hint": hint})
+
+
+def shown(value: object) -> str:
+    """A value as the user wrote it, near enough."""
+    if value is None:
+        return "nothing"
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def listed(words: Iterable[str]) -> str:
+    return ", ".join(words)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The hint for a word that is not one of the known ones."""
+    names = list(known)
+    close = difflib.get_close_matches(word.lower(), names, n=1)
+    return (f"did you mean {close[0]}? " if close else "") + f"known: {listed(names)}"
+
+
+def _duration_us(value: object) -> int:
+    text = "" if isinstance(value, bool) else str(value).strip().lower()
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text)
+    unit = _UNITS_US.get(match[2] or "seconds") if match else None
+    if match is None or unit is None:
+        raise refusal(f"expected a duration, got {shown(value)}", 'write it like "500 ms", "2 seconds" or "10 minutes"')
+    us = int(Decimal(match[1]) * unit)
+    if us > LONGEST_US:
+        raise refusal(f"expected a duration of at most 100 years, got {shown(value)}")
+    return us
+
+
+def _duration_ms(value: object) -> int:
+    us = _duration_us(value)
+    if us % 1000:
+        raise refusal(f"expected whole milliseconds, got {shown(value)}")
+    return us // 1000
+
+
+def _instant_us(value: object) -> int:
+    try:
+        instant = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise refusal(f"expected a time, got {shown(value)}", "write it like 2026-01-01T00:00:00Z") from None
+    instant = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    since = instant - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _not_bool(value: object) -> object:
+    # YAML reads `yes` and `on` as true, which pydantic would take for the number 1.
+    if isinstance(value, bool):
+        raise refusal(f"expected a number, got {shown(value)}")
+    return value
+
+
+def _located(value: object, info: ValidationInfo) -> object:
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise refusal(f"expected a path, got {shown(value)}", "a path is relative to the job file")
+    folder: Path = info.context["folder"] if info.context else Path.cwd()
+    return value if "://" in value else str((folder / os.path.expanduser(value)).resolve())
+
+
+Duration = Annotated[int, BeforeValidator(_duration_us)]  # in microseconds
+Milliseconds = Annotated[int, BeforeValidator(_duration_ms)]
+Instant = Annotated[int, BeforeValidator(_instant_us)]  # in microseconds since 1970
+Whole = Annotated[int, BeforeValidator(_not_bool)]
+Number = Annotated[float, BeforeValidator(_not_bool)]
+Location = Annotated[str, BeforeValidator(_located)]  # an absolute path, or a URL as it was written
+
+
+def problems(error: ValidationError, where: str, model: type[Settings], kinds: Kinds) -> list[Problem]:
+    """Every mistake pydantic found in the settings at `where`."""
+    return [_problem(mistake, where, model, kinds) for mistake in error.errors()]
+
+
+def _problem(mistake: ErrorDetails, where: str, model: type[Settings], kinds: Kinds) -> Problem:
+    path = [str(part) for part in mistake["loc"]]
+    if path and path[0] in model.model_fields and mistake["type"] != "extra_forbidden":
+        # pydantic names a default that is refused by its field, not by its key
+        path[0] = model.model_fields[path[0]].alias or path[0]
+    if len(path) > 1 and path[0] in kinds:
+        model = kinds[path[0]][path.pop(1)]  # pydantic puts the value of `type` into the path
+    context: dict[str, Any] = mistake.get("ctx", {})
+    match mistake["type"]:
+        case "refusal":
+            message, hint = context["message"], context["hint"]
+        case "missing":
+            message, hint = "is missing", _example(model, path[-1:])
+        case "extra_forbidden":
+            message, hint = "is not a known key", meant(path[-1], _keys(model))
+        case "union_tag_not_found":
+            path.append("type")
+            message, hint = "is missing", f"one of: {listed(kinds[path[0]])}"
+        case "union_tag_invalid":
+            path.append("type")
+            message, hint = _unknown_type(str(context["tag"]), kinds[path[0]])
+        case kind:
+            expected = _EXPECTED[kind].format_map(context) if kind in _EXPECTED else f"another value ({mistake['msg']})"
+            message, hint = f"expected {expected}, got {shown(mistake['input'])}", _example(model, path[-1:])
+    return Problem(".".join([where, *path]) if where else ".".join(path), message, hint)
+
+
+def _keys(model: type[Settings]) -> dict[str, FieldInfo]:
+    """The keys of the settings as the user writes them."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _example(model: type[Settings], key: list[str]) -> str:
+    field = _keys(model).get(key[0]) if key else None
+    return f"for example {key[0]}: {field.examples[0]}" if field and field.examples else ""
+
+
+def _unknown_type(tag: str, known: Iterable[str]) -> tuple[str, str]:
+    if tag == "kafka":
+        return "kafka is not supported yet", f"use one of: {listed(known)}"
+    return f"{shown(tag)} is not a known type", meant(tag, known)

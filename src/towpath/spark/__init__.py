@@ -1,0 +1,1 @@
+"""The Spark runtime: nodes, carriers, inputs, assignment tables. Only this package imports pyspark."""

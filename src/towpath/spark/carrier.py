@@ -1,0 +1,294 @@
+"""A template as one streaming DataFrame: sources -> shared window join -> match with the assignment table -> aggregate -> outputs.
+
+The join comes before the match and is shared: its state holds each tuple once, however many fragments join it. Only tuples that
+some fragment's own conditions let pass enter it.
+
+Columns on the way: `i0_price` is column price of source 0, `i0__us` its event time in microseconds, `i0__stream` its stream's name.
+`_event` is the one column that carries Spark's watermark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from sqlglot import exp
+
+from towpath.lang import infer
+from towpath.lang.query import WINDOW
+from towpath.plan.assignment import name, widened
+from towpath.plan.boxes import ColumnRef
+from towpath.plan.pipeline import Slot
+from towpath.plan.templates import Probe, Template
+from towpath.schema import Type
+from towpath.spark.expressions import Compiler
+
+# Spark marks event-time columns with this metadata; a derived time column is an event time too, with the delay already applied.
+EVENT_TIME = {"spark.watermarkDelayMs": 0}
+ZERO = {
+    Type.BOOLEAN: exp.false(),
+    Type.INT: exp.Literal.number(0),
+    Type.BIGINT: exp.Literal.number(0),
+    Type.DOUBLE: exp.Literal.number("0.5"),
+    Type.STRING: exp.Literal.string(""),
+    Type.TIMESTAMP: exp.cast(exp.Literal.string("1970-01-01"), "TIMESTAMP"),
+    Type.DATE: exp.cast(exp.Literal.string("1970-01-01"), "DATE"),
+}
+
+
+def column_types(template: Template) -> dict[ColumnRef, Type]:
+    return {
+        (f"i{n}", column): Type(type_)
+        for n, schema_class in enumerate(template.family.classes)
+        for column, type_ in schema_class
+        if column
+    }
+
+
+def build(template: Template, inputs: Sequence[DataFrame], assignments: DataFrame) -> DataFrame:
+    """`inputs` are the sources in order, with the columns described above; the result is what goes to the results log."""
+    return _Carrier(template, assignments).build(inputs)
+
+
+class _Carrier:
+    def __init__(self, template: Template, assignments: DataFrame) -> None:
+        self._template = template
+        self._assignments = assignments
+        self._types = column_types(template)
+        self._sources = [f"i{n}" for n in range(len(template.family.classes))]
+
+    def build(self, inputs: Sequence[DataFrame]) -> DataFrame:
+        rows = self._match(self._join(inputs))
+        return self._aggregated(rows) if self._template.family.window else self._plain(rows)
+
+    # --- the shared join ---------------------------------------------------------------------------------------------
+
+    def _join(self, inputs: Sequence[DataFrame]) -> DataFrame:
+        if len(inputs) == 1:
+            return inputs[0]
+        wanted = [self._wanted(df, source) for df, source in zip(inputs, self._sources, strict=True)]
+        joined = wanted[0]
+        for n, right in enumerate(wanted[1:], start=1):
+            joined = self._join_step(joined, right, n)
+        return joined
+
+    def _wanted(self, df: DataFrame, source: str) -> DataFrame:
+        """The tuples of one source that at least one fragment could use."""
+        mine = [c for c in dict.fromkeys(c for p in self._template.probes for c in p) if c[0] == source]
+        always = [c for c in mine if all(c in p for p in self._template.probes)]
+        table = self._table(f"wanted_{source}").withColumn(
+            "_key", F.xxhash64(F.col(f"s_{source}"), *(F.col(name("e", c)) for c in always))
+        )
+        condition = F.xxhash64(F.col(f"{source}__stream"), *(self._probed(c) for c in always)) == F.col("_key")
+        condition &= F.col(f"{source}__stream") == F.col(f"s_{source}")
+        condition = reduce(Column.__and__, [*map(self._equal, mine), *self._in_ranges(source)], condition)
+        return df.join(F.broadcast(table), condition, "left_semi")
+
+    def _join_step(self, left: DataFrame, right: DataFrame, n: int) -> DataFrame:
+        """Joins source n to what is joined so far. The state of both sides is kept for the family's longest window."""
+        new = self._sources[n]
+        keys = [k for k in self._template.family.keys if max(k[0][0], k[1][0]) == new]
+        reach = F.expr(f"interval {self._template.family.reach_us} microseconds")
+        right = right.withColumnRenamed("_event", "_event_right")
+        near = (F.col("_event_right") >= F.col("_event") - reach) & (F.col("_event_right") <= F.col("_event") + reach)
+        condition = reduce(Column.__and__, (self._column(a) == self._column(b) for a, b in keys), near)
+        joined = left.join(right, condition, "inner")
+        kept = [c for c in joined.columns if c not in ("_event", "_event_right")]
+        earliest = F.least("_event", "_event_right").alias("_event", metadata=EVENT_TIME)
+        return joined.select(*kept, earliest)
+
+    # --- the match ---------------------------------------------------------------------------------------------------
+
+    def _match(self, rows: DataFrame) -> DataFrame:
+        """Tags every row with the fragments it belongs to: one lookup for each set of equality columns, then the other conditions."""
+        probes = self._template.probes
+        keys = [self._probe_key(n, probe, self._probed) for n, probe in enumerate(probes)]
+        lookup = F.explode(F.array(*keys)) if len(keys) > 1 else keys[0]
+        table_key = reduce(
+            lambda otherwise, n: F.when(
+                F.col("_probe") == n, self._probe_key(n, probes[n], lambda c: F.col(name("e", c)), prefix="s_")
+            ).otherwise(otherwise),
+            range(len(probes)),
+            F.lit(None).cast("bigint"),
+        )
+        table = self._table("matched").withColumn("_key", table_key)
+        return rows.withColumn("_lookup", lookup).join(F.broadcast(table), self._condition(), "inner")
+
+    def _probe_key(self, n: int, probe: Probe, value, prefix: str = "") -> Column:  # type: ignore[no-untyped-def]
+        streams = [F.col(f"{prefix}{s}" if prefix else f"{s}__stream") for s in self._sources]
+        return F.xxhash64(F.lit(n), *streams, *(value(c) for c in probe))
+
+    def _condition(self) -> Column:
+        template = self._template
+        terms = [F.col("_lookup") == F.col("_key")]
+        # The key is a hash: the values themselves decide.
+        terms += [F.col(f"{s}__stream") == F.col(f"s_{s}") for s in self._sources]
+        terms += [self._equal(c) for c in dict.fromkeys(c for p in template.probes for c in p)]
+        for source in self._sources:
+            terms += self._in_ranges(source)
+        if template.family.reach_us:
+            terms += [self._latest() - F.col(f"{s}__us") <= F.col(f"d_{s}") for s in self._sources]
+        compile_ = self._compiler("r")
+        for n, slot in enumerate(template.residuals):
+            terms.append(~self._uses("residuals", n) | F.coalesce(compile_(n, slot), F.lit(False)))
+        return reduce(Column.__and__, terms)
+
+    def _equal(self, column: ColumnRef) -> Column:
+        asked = F.col(name("e", column))
+        return asked.isNull() | (self._column(column) == asked)
+
+    def _in_ranges(self, source: str) -> list[Column]:
+        terms = []
+        for column in self._template.ranges:
+            if column[0] == source:
+                value, lo, hi = self._column(column), F.col(name("lo", column)), F.col(name("hi", column))
+                unbounded = lo.isNull() & hi.isNull()
+                terms.append(unbounded | ((lo.isNull() | (value >= lo)) & (hi.isNull() | (value < hi)) & value.isNotNull()))
+        return terms
+
+    # --- outputs -----------------------------------------------------------------------------------------------------
+
+    def _plain(self, rows: DataFrame) -> DataFrame:
+        compile_ = self._compiler("x")
+        return rows.select(
+            F.col("_fragment"),
+            F.timestamp_micros(self._latest()).alias("_time"),
+            F.timestamp_micros(self._earliest()).alias("_born"),
+            *(self._column(c).alias(name("c", c)) for c in self._template.columns),
+            *(
+                F.when(self._uses("computed", n), compile_(n, s)).cast(s.type.value).alias(f"x{n}")
+                for n, s in enumerate(self._template.computed)
+            ),
+        )
+
+    def _aggregated(self, rows: DataFrame) -> DataFrame:
+        template = self._template
+        plain = self._compiler("")
+        constants = [c for c in self._assignments.columns if c[0] in "xh" and "_p" in c or c in ("having_mask", "computed_mask")]
+        arguments = {n: self._argument(plain, n, s) for n, s in enumerate(template.aggregates)}
+        tagged = rows.select(
+            "_fragment",
+            "w_range",
+            *constants,
+            self._window_end().alias("_end"),
+            *(F.when(self._uses("groups", n), plain(n, s)).alias(f"g{n}") for n, s in enumerate(template.groups)),
+            *(column.alias(f"v{n}") for n, column in arguments.items()),
+        )
+        # A fragment's constants are part of the key: they are the same for all its rows, and the result needs them after the
+        # fragment has left the table.
+        event = F.timestamp_micros("_end").alias("_time", metadata=EVENT_TIME)
+        groups = [f"g{n}" for n in range(len(template.groups))]
+        kept = ["_fragment", "w_range", *constants, *groups]
+        aggregated = (
+            tagged.select(event, *kept, *(f"v{n}" for n in arguments))
+            .groupBy("_time", *kept)
+            .agg(*(self._aggregate(n, s).alias(f"a{n}") for n, s in enumerate(template.aggregates)))
+        )
+        return self._after_aggregate(aggregated, groups)
+
+    def _after_aggregate(self, aggregated: DataFrame, groups: list[str]) -> DataFrame:
+        template = self._template
+        born = F.timestamp_micros(F.unix_micros("_time") - F.col("w_range"))
+        rows = aggregated.withColumn("_born", born)
+        having = self._compiler("h", after=True)
+        for n, slot in enumerate(template.having):
+            rows = rows.where(~self._uses("having", n) | F.coalesce(having(n, slot), F.lit(False)))
+        computed = self._compiler("x", after=True)
+        return rows.select(
+            "_fragment",
+            "_time",
+            "_born",
+            *groups,
+            *(f"a{n}" for n in range(len(template.aggregates))),
+            *(
+                F.when(self._uses("computed", n), computed(n, s)).cast(s.type.value).alias(f"x{n}")
+                for n, s in enumerate(template.computed)
+            ),
+        )
+
+    def _window_end(self) -> Column:
+        """The end of the window, or of each window, that holds the row's time. Windows are aligned to the epoch."""
+        time, length, hop = self._latest(), F.col("w_range"), F.col("w_slide")
+        if self._template.family.window == "tumbling":
+            return time - F.pmod(time, length) + length
+        last_start = time - F.pmod(time, hop)
+        return F.explode(F.sequence(last_start + hop, last_start + length, hop))
+
+    def _argument(self, compile_: _SlotCompiler, n: int, slot: Slot) -> Column:
+        call = slot.expr
+        inner = call.this.expressions[0] if isinstance(call.this, exp.Distinct) else call.this
+        if isinstance(inner, exp.Star):
+            return F.lit(1)
+        return F.when(self._uses("aggregates", n), compile_(n, Slot(inner, slot.type)))
+
+    def _aggregate(self, n: int, slot: Slot) -> Column:
+        call, value = slot.expr, F.col(f"v{n}")
+        if isinstance(call, exp.Count):
+            # Spark has no streaming count(distinct); the set of values is the same thing said differently.
+            return F.size(F.collect_set(value)).cast("bigint") if isinstance(call.this, exp.Distinct) else F.count(value)
+        function = {exp.Sum: F.sum, exp.Avg: F.avg, exp.Min: F.min, exp.Max: F.max, exp.StddevSamp: F.stddev_samp}[type(call)]
+        return function(value)
+
+    # --- columns -----------------------------------------------------------------------------------------------------
+
+    def _table(self, use: str) -> DataFrame:
+        """The assignment table; every use reports the version it read."""
+        return self._assignments.observe(f"version_{use}", F.max("_version").alias("version"))
+
+    def _column(self, column: ColumnRef) -> Column:
+        return F.col(f"{column[0]}_{column[1]}")
+
+    def _probed(self, column: ColumnRef) -> Column:
+        return self._column(column).cast(widened(self._types[column]).value)
+
+    def _latest(self) -> Column:
+        times = [F.col(f"{s}__us") for s in self._sources]
+        return times[0] if len(times) == 1 else F.greatest(*times)
+
+    def _earliest(self) -> Column:
+        times = [F.col(f"{s}__us") for s in self._sources]
+        return times[0] if len(times) == 1 else F.least(*times)
+
+    def _uses(self, part: str, n: int) -> Column:
+        return F.col(f"{part}_mask").bitwiseAND(F.lit(1 << n).cast("bigint")) != 0
+
+    def _compiler(self, prefix: str, *, after: bool = False) -> _SlotCompiler:
+        known = {}
+        if after:
+            known = {s.expr: F.col(f"g{n}") for n, s in enumerate(self._template.groups)}
+            known |= {s.expr: F.col(f"a{n}") for n, s in enumerate(self._template.aggregates)}
+        return _SlotCompiler(self._types, prefix, known)
+
+
+class _SlotCompiler:
+    """Compiles the slots of one part of a template; constants are columns `<prefix><slot>_p<k>` of the assignment table."""
+
+    def __init__(self, types: dict[ColumnRef, Type], prefix: str, known: dict[exp.Expression, Column]) -> None:
+        self._types = types
+        self._prefix = prefix
+        self._known = known
+
+    def __call__(self, n: int, slot: Slot) -> Column:
+        def resolve(node: exp.Expression) -> Column | None:
+            if node in self._known:
+                return self._known[node]
+            if isinstance(node, exp.Parameter):
+                return F.col(f"{self._prefix}{n}_p{node.name}")
+            if isinstance(node, exp.Column):
+                if node.table == WINDOW:
+                    return F.col("_born" if node.name == "window_start" else "_time")
+                return F.col(f"{node.table}_{node.name}")
+            return None
+
+        def integral(node: exp.Expression) -> bool:
+            return self._type(node, slot).integral
+
+        return Compiler(resolve, integral)(slot.expr)
+
+    def _type(self, node: exp.Expression, slot: Slot) -> Type:
+        concrete = node.transform(
+            lambda e: ZERO[slot.params[int(e.name)]].copy() if isinstance(e, exp.Parameter) else e
+        )
+        return infer(concrete, lambda alias, column: Type.TIMESTAMP if alias == WINDOW else self._types[alias, column])

@@ -1,0 +1,99 @@
+"""Sources of a carrier as streaming DataFrames.
+
+A class with a single stream of files is read by Spark's own reader: a lone query pays for nothing. Everything else (several
+streams that must be aligned, generators) comes through a feed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from towpath.schema import Type
+from towpath.spark.feeds import FEED, TICKS
+from towpath.spark.types import arrow_schema, ddl
+from towpath.streams.definition import StreamDef
+from towpath.streams.sources import FilesSource
+
+
+@dataclass(frozen=True)
+class InputPlace:
+    """Where a carrier's input keeps its files: the index of a feed, ticks, and the sign that it is to be drained."""
+
+    folder: Path
+    drain: Path
+    anchor_us: int  # wall-clock time at which generators start
+    parallelism: int
+
+    @property
+    def ticks(self) -> Path:
+        return self.folder / "ticks"
+
+
+def open_input(
+    spark: SparkSession, alias: str, streams: Sequence[StreamDef], columns: Sequence[str], place: InputPlace, *, ticks: bool
+) -> DataFrame:
+    """The tuples of one source: `<alias>_<column>`, `<alias>__stream`, `<alias>__us`, and `_event` with the watermark."""
+    stream = streams[0].stream
+    place.folder.mkdir(parents=True, exist_ok=True)
+    raw = _native(spark, streams[0]) if _is_native(streams) else _feed(spark, streams, place)
+    event = F.col(stream.time).cast("timestamp").alias("_event")
+    rows = raw.where(F.col(stream.time).isNotNull()).select(
+        event, F.col("_stream").alias(f"{alias}__stream"), *(F.col(c).alias(f"{alias}_{c}") for c in columns)
+    )
+    if ticks:
+        rows = rows.unionByName(_ticks(spark, place), allowMissingColumns=True)
+    delay_ms = -(-max(s.stream.delay_us for s in streams) // 1000)
+    marked = rows.withWatermark("_event", f"{delay_ms} milliseconds")
+    if ticks:
+        # The comparison with the event time keeps Spark from moving this filter below the watermark, where ticks would be lost.
+        marked = marked.where(F.col(f"{alias}__stream").isNotNull() | (F.col("_event") < F.timestamp_micros(F.lit(-(2**62)))))
+    observed = marked.observe(f"input_{alias}", F.count(F.lit(1)).alias("rows"), F.max(F.unix_micros("_event")).alias("newest"))
+    return observed.withColumn(f"{alias}__us", F.unix_micros("_event"))
+
+
+def _is_native(streams: Sequence[StreamDef]) -> bool:
+    return len(streams) == 1 and isinstance(streams[0].source, FilesSource)
+
+
+def _native(spark: SparkSession, definition: StreamDef) -> DataFrame:
+    source = definition.source
+    assert isinstance(source, FilesSource)
+    columns = {c.name: c.type for c in definition.stream.columns}
+    reader = spark.readStream.format(source.format).schema(ddl(columns)).option("maxFilesPerTrigger", 1000)
+    if source.format == "csv":
+        reader = reader.option("header", source.header)
+    return reader.load(source.path).withColumn("_stream", F.lit(definition.stream.name))
+
+
+def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:
+    first = streams[0].stream
+    columns = {c.name: c.type for c in first.columns}
+    spec = {
+        "time": first.time,
+        "schema": arrow_schema(columns).serialize().to_pybytes().hex(),
+        "anchor_us": place.anchor_us,
+        "index": str(place.folder / "files"),
+        "drain": str(place.drain),
+        "streams": [
+            {"name": s.stream.name, "source": s.source.model_dump(), "idle_after_ms": s.idle_after_ms} for s in streams
+        ],
+    }
+    return (
+        spark.readStream.format(FEED)
+        .option("spec", json.dumps(spec))
+        .option("schema", ddl({"_stream": Type.STRING, **columns}))
+        .option("parallelism", place.parallelism)
+        .load()
+    )
+
+
+def _ticks(spark: SparkSession, place: InputPlace) -> DataFrame:
+    place.ticks.touch()
+    return spark.readStream.format(TICKS).option("path", str(place.ticks)).load()
+

@@ -1,0 +1,85 @@
+"""Spark sessions of nodes. The embedded node runs inside this process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from towpath.spark.assignments import AssignmentSource
+from towpath.spark.feeds import FeedSource, TickSource
+
+# The default manager forks `chmod` for every checkpoint file when Hadoop's native library is missing: 30 ms a commit instead of 8.
+_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # One row of one query must never stop a carrier: what can not be calculated is NULL.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # A batch directory counts only once _SUCCESS is there, so files may go to their place at once.
+    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "spark.hadoop.parquet.enable.summary-metadata": "false",
+    # Local files need no checksum files beside them.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.scheduler.mode": "FAIR",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+LOG4J = """\
+rootLogger.level = {level}
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.filePattern = {path}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss}} %p %c{{1}}: %m%n
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 20MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+"""
+
+
+@dataclass(frozen=True)
+class NodeSettings:
+    cores: int = 2
+    memory: str = "4g"
+    spark: Mapping[str, str] = field(default_factory=dict)
+
+
+def open_session(settings: NodeSettings, log_folder: Path) -> SparkSession:
+    """A session of its own on this process's Spark, which is started if need be (memory and cores count only then)."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    log_folder.mkdir(parents=True, exist_ok=True)
+    config = log_folder / "log4j2.properties"
+    config.write_text(LOG4J.format(level="warn", path=log_folder / "spark.log"))
+    # Deep plans are compiled and printed recursively; the JVM's default stack is too small for that.
+    java = f"-Dlog4j2.configurationFile={config.as_uri()} -Xss8m"
+    builder = SparkSession.builder.master(f"local[{settings.cores}]").appName("towpath")
+    everything = DEFAULTS | {
+        "spark.driver.memory": settings.memory,
+        "spark.driver.extraJavaOptions": java,
+        "spark.sql.shuffle.partitions": str(settings.cores),
+    }
+    for key, value in (everything | dict(settings.spark)).items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate().newSession()
+    for key, value in (everything | dict(settings.spark)).items():
+        if key.startswith("spark.sql.") and session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    for source in (AssignmentSource, FeedSource, TickSource):
+        session.dataSource.register(source)
+    return session

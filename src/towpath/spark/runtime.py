@@ -1,0 +1,189 @@
+"""The Spark runtime of one node: starts carriers, publishes their assignment tables, and tells what their micro-batches did."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from towpath.errors import RuntimeFailure
+from towpath.plan.assignment import Row
+from towpath.plan.assignment import columns as assignment_columns
+from towpath.plan.templates import Template
+from towpath.runtime import BatchDone, CarrierFailed, Event
+from towpath.spark import assignments
+from towpath.spark.carrier import build, column_types
+from towpath.spark.inputs import InputPlace, open_input
+from towpath.store import Store
+from towpath.streams.definition import StreamDef
+
+log = logging.getLogger(__name__)
+
+
+class SparkRuntime:
+    """Runs carriers in one Spark session."""
+
+    def __init__(
+        self, spark: SparkSession, store: Store, streams: Mapping[str, StreamDef], *, trigger_ms: int, anchor_us: int
+    ) -> None:
+        self._spark = spark
+        self._store = store
+        self._streams = streams
+        self._trigger_ms = trigger_ms
+        self._anchor_us = anchor_us
+        self._queries: dict[str, StreamingQuery] = {}
+        self._inputs: dict[str, list[InputPlace]] = {}
+        self._seen: dict[str, int] = {}
+        self._store.drain.unlink(missing_ok=True)
+
+    def publish(self, carrier: str, template: Template, version: int, rows: Sequence[Row]) -> None:
+        path = self._store.assignments(carrier)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        assignments.publish(path, version, assignment_columns(template, column_types(template)), rows)
+
+    def start(self, carrier: str, template: Template) -> None:
+        table = (
+            self._spark.read.format(assignments.FORMAT)
+            .option("path", str(self._store.assignments(carrier)))
+            .option("schema", assignments.schema_ddl(assignment_columns(template, column_types(template))))
+            .load()
+        )
+        inputs = [self._open(carrier, template, n) for n in range(len(template.family.classes))]
+        root = self._store.results(carrier)
+        root.mkdir(parents=True, exist_ok=True)
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", carrier)
+        self._queries[carrier] = (
+            build(template, inputs, table)
+            .writeStream.queryName(carrier)
+            .outputMode("append")
+            .option("checkpointLocation", str(self._store.checkpoint(carrier)))
+            .trigger(processingTime=f"{self._trigger_ms} milliseconds")
+            .foreachBatch(_writer(root))
+            .start()
+        )
+        self._seen[carrier] = -1
+
+    def _open(self, carrier: str, template: Template, n: int) -> DataFrame:
+        alias = f"i{n}"
+        streams = [s for s in self._streams.values() if s.stream.schema_class == template.family.classes[n]]
+        cores = int(self._spark.conf.get("spark.sql.shuffle.partitions"))
+        place = InputPlace(self._store.carrier(carrier) / alias, self._store.drain, self._anchor_us, cores)
+        self._inputs.setdefault(carrier, []).append(place)
+        needed = [c for c in _needed(template, alias) if streams[0].stream.column(c)]
+        return open_input(self._spark, alias, streams, needed, place, ticks=_stateful(template))
+
+    def events(self) -> list[Event]:
+        found: list[Event] = []
+        for carrier, query in list(self._queries.items()):
+            found += self._progress(carrier, query)
+            if not query.isActive:
+                del self._queries[carrier]
+                error = query.exception()
+                if error is not None:
+                    log.error("carrier %s failed: %s", carrier, error)
+                    found.append(CarrierFailed(carrier, _headline(error)))
+        return found
+
+    def _progress(self, carrier: str, query: StreamingQuery) -> list[Event]:
+        last = query.lastProgress
+        if last is None or last["batchId"] <= self._seen[carrier]:
+            return []
+        fresh = [p for p in query.recentProgress if p["batchId"] > self._seen[carrier] and "addBatch" in p["durationMs"]]
+        first = self._seen[carrier] < 0
+        found: list[Event] = []
+        for progress in fresh:
+            found.append(_batch_done(carrier, progress, first=first))
+            first = False
+        if fresh:
+            self._seen[carrier] = fresh[-1]["batchId"]
+        return found
+
+    def tick(self, carrier: str, event_us: int) -> None:
+        for place in self._inputs[carrier]:
+            if place.ticks.exists():
+                with place.ticks.open("a") as ticks:
+                    ticks.write(f"{event_us}\n")
+
+    def finish_input(self) -> None:
+        scratch = self._store.drain.with_suffix(".new")
+        scratch.write_text(json.dumps({"at_us": time.time_ns() // 1000}))
+        scratch.replace(self._store.drain)
+
+    def settle(self, carrier: str) -> None:
+        query = self._queries.get(carrier)
+        if query is None:
+            return
+        try:
+            query.processAllAvailable()
+        except PySparkException as error:
+            raise RuntimeFailure(f"carrier {carrier} stopped: {_headline(error)}") from error
+
+    def stop(self, carrier: str) -> None:
+        query = self._queries.pop(carrier, None)
+        if query is not None:
+            query.stop()
+
+    def close(self) -> None:
+        for carrier in list(self._queries):
+            self.stop(carrier)
+
+
+def _writer(root: Path) -> Callable[[DataFrame, int], None]:
+    """Writes a micro-batch as one directory, once: a repeated batch that was already written is only calculated, for its state."""
+
+    def write(rows: DataFrame, batch: int) -> None:
+        target = root / f"batch={batch}"
+        if (target / "_SUCCESS").exists():
+            rows.write.format("noop").mode("overwrite").save()
+        else:
+            rows.write.mode("overwrite").parquet(str(target))
+
+    return write
+
+
+def _needed(template: Template, alias: str) -> list[str]:
+    slots = (*template.residuals, *template.computed, *template.groups, *template.aggregates, *template.having)
+    columns = [c for probe in template.probes for c in probe]
+    columns += [*template.ranges, *template.columns, *(c for pair in template.family.keys for c in pair)]
+    columns += [(c.table, c.name) for s in slots for c in s.columns]
+    return list(dict.fromkeys(name for owner, name in columns if owner == alias))
+
+
+def _stateful(template: Template) -> bool:
+    return bool(template.family.window or template.family.reach_us)
+
+
+def _batch_done(carrier: str, progress: Mapping, *, first: bool) -> BatchDone:  # type: ignore[type-arg]
+    metrics = progress["observedMetrics"]
+    versions = [m["version"] for name, m in metrics.items() if name.startswith("version_")]
+    inputs = [metrics[name] for name in sorted(metrics) if name.startswith("input_")]
+    states = progress["stateOperators"]
+    return BatchDone(
+        carrier=carrier,
+        batch=progress["batchId"],
+        version=min(versions) if versions and None not in versions else None,
+        newest_us=tuple(m["newest"] for m in inputs),
+        watermark_us=_watermark(progress),
+        rows=sum(m["rows"] for m in inputs),
+        late=sum(s["numRowsDroppedByWatermark"] for s in states),
+        state_rows=sum(s["numRowsTotal"] for s in states),
+        seconds=progress["durationMs"].get("triggerExecution", 0) / 1000,
+        phases_ms=dict(progress["durationMs"]),
+        first=first,
+    )
+
+
+def _watermark(progress: Mapping) -> int | None:  # type: ignore[type-arg]
+    text = progress["eventTime"].get("watermark") if progress["eventTime"] else None
+    return None if text is None else round(datetime.fromisoformat(text).timestamp() * 1_000_000)
+
+
+def _headline(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0]

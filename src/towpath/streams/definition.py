@@ -1,0 +1,116 @@
+"""An entry under `streams` of a job file: one stream, or a range of streams such as sensor{1..96}."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from towpath.schema import Column, Stream, Type
+from towpath.settings import Duration, Milliseconds, Settings, listed, meant, refusal, shown
+from towpath.streams.sources import FilesSource, Source
+
+MOST_STREAMS_OF_A_RANGE = 10_000
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+_NUMBER = "(0|[1-9][0-9]{0,8})"
+_RANGE = re.compile(rf"([^{{}}]*)\{{{_NUMBER}\.\.{_NUMBER}\}}([^{{}}]*)")
+
+
+@dataclass(frozen=True)
+class StreamDef:
+    stream: Stream
+    source: Source
+    idle_after_ms: int  # silence after which the stream no longer holds others back; 0: never
+
+
+def _column_type(value: object) -> Type:
+    try:
+        return Type(str(value).lower())
+    except ValueError:
+        known = [t.value for t in Type]
+        raise refusal(f"{shown(value)} is not a known type of a column", meant(str(value), known)) from None
+
+
+class StreamText(Settings):
+    """A stream as written."""
+
+    source: Source = Field(examples=["{type: files, path: ./bids, format: parquet}"])
+    columns: dict[str, Annotated[Type, BeforeValidator(_column_type)]] | None = Field(
+        None, alias="schema", validate_default=True
+    )
+    time: str | None = Field(None, validate_default=True)
+    delay_us: Duration | None = Field(None, alias="delay")
+    idle_after_ms: Milliseconds = Field(10_000, alias="idle_after")
+
+    @field_validator("columns")
+    @classmethod
+    def _belong_to_the_source(cls, columns: dict[str, Type] | None, info: ValidationInfo) -> dict[str, Type] | None:
+        source = info.data.get("source")
+        if isinstance(source, FilesSource) and not columns:
+            raise refusal("is missing", "name the columns: schema: {price: double, at: timestamp}")
+        if source and not isinstance(source, FilesSource) and columns is not None:
+            raise refusal(f"a source of type {source.type} brings its own columns", "remove schema")
+        bad = [name for name in columns or {} if not IDENTIFIER.fullmatch(name)]
+        if bad:
+            raise refusal(
+                f"not names of columns: {listed(bad)}", "use letters, digits and _, not beginning with a digit"
+            )
+        lower = [name.lower() for name in columns or {}]
+        alike = [name for name in columns or {} if lower.count(name.lower()) > 1]
+        if alike:
+            raise refusal(
+                f"these columns differ only in case: {listed(alike)}", "rename them: SQL does not tell them apart"
+            )
+        return columns
+
+    @field_validator("time")
+    @classmethod
+    def _is_a_timestamp(cls, time: str | None, info: ValidationInfo) -> str | None:
+        source, columns = info.data.get("source"), info.data.get("columns")
+        if source and not isinstance(source, FilesSource) and time is not None:
+            raise refusal(f"a source of type {source.type} brings its own time column, {source.time}", "remove time")
+        if isinstance(source, FilesSource) and time is None:
+            raise refusal("is missing", "name the column of type timestamp that holds the event time, as in time: at")
+        if columns and time is not None and time not in columns:
+            raise refusal(f"there is no column {shown(time)} in the schema", meant(time, columns))
+        if columns and time is not None and columns[time] is not Type.TIMESTAMP:
+            hint = "name another column, or make it a timestamp in the schema"
+            raise refusal(f"expected a column of type timestamp, but {time} is {columns[time].value}", hint)
+        return time
+
+
+def define(name: str, text: StreamText) -> StreamDef:
+    source = text.source
+    if isinstance(source, FilesSource):
+        assert text.columns and text.time  # its validators saw to it
+        columns = tuple(Column(*item) for item in text.columns.items())
+        stream = Stream(name, columns, text.time, text.delay_us or 0)
+    else:
+        delay_us = source.disorder_us if text.delay_us is None else text.delay_us
+        stream = Stream(name, source.columns, source.time, delay_us, source.stream_rate)
+    return StreamDef(stream, source, text.idle_after_ms)
+
+
+def members(key: str) -> list[tuple[str, int | None]]:
+    """The names a key stands for, each with its number. Raises ValueError for a range nobody can mean."""
+    match = _RANGE.fullmatch(key)
+    if match is None:
+        return [(key, None)]
+    first, last = int(match[2]), int(match[3])
+    if not first <= last < first + MOST_STREAMS_OF_A_RANGE:
+        raise ValueError(f"expected a range of 1 to {MOST_STREAMS_OF_A_RANGE} streams, got {{{first}..{last}}}")
+    return [(f"{match[1]}{n}{match[4]}", n) for n in range(first, last + 1)]
+
+
+def numbered(value: Any, n: int | None) -> Any:
+    """The value with {n} replaced by the number in every text in it."""
+    if n is None:
+        return value
+    if isinstance(value, dict):
+        return {key: numbered(item, n) for key, item in value.items()}
+    if isinstance(value, list):
+        return [numbered(item, n) for item in value]
+    return value.replace("{n}", str(n)) if isinstance(value, str) else value

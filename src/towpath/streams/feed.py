@@ -1,0 +1,202 @@
+"""Several streams of one schema class as one replayable, time-aligned feed.
+
+A carrier has one watermark for everything it reads, so a stream that lags behind its neighbours would be dropped as late. The feed
+prevents that: it releases rows only up to the *frontier*, the event time that every stream has reached (idle streams apart).
+
+A position says how many files are known and up to which event time they were released, plus how far generators have run.
+Between two positions lies a fixed set of rows, so a micro-batch can be repeated:
+    rows of known files with time in (released, released'], and rows of new files with time <= released'.
+A row older than what was released (it is late, or its file came late) belongs to the batch that finds its file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from towpath.streams.base import Generator
+from towpath.streams.files import Folder, StoredFile
+from towpath.streams.registry import generator
+
+BEGINNING_US = -(2**62)
+# How much stream time one batch of a finished generator may hold, so that catching up comes in bites.
+CATCH_UP_US = 20_000_000
+
+
+@dataclass(frozen=True)
+class Position:
+    files: int = 0
+    released_us: int = BEGINNING_US
+    elapsed_us: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        return {"files": self.files, "released_us": self.released_us, "elapsed_us": self.elapsed_us}
+
+    @staticmethod
+    def from_json(value: dict[str, int]) -> Position:
+        return Position(**value)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A piece of work: rows of one file between two times, or rows first to last of a generator."""
+
+    stream: str
+    file: StoredFile | None = None
+    after_us: int = BEGINNING_US
+    until_us: int = 0
+    first: int = 0
+    last: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.file.rows if self.file else self.last - self.first
+
+
+@dataclass
+class _Growing:
+    """What is known of a stream of files."""
+
+    folder: Folder
+    idle_after_s: float
+    newest_us: int | None = None
+    heard_at: float = field(default_factory=time.monotonic)
+
+    def silent(self, now: float) -> bool:
+        return self.idle_after_s > 0 and now - self.heard_at > self.idle_after_s
+
+
+class Feed:
+    """Reads the streams of one class. `index` keeps the order in which files were found; `drain` is a file that, once there, says that
+    no more is to be waited for: {"at_us": wall-clock time}."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._schema = _schema(spec)
+        self._time: str = spec["time"]
+        self._anchor_us: int = spec["anchor_us"]
+        self._index = Path(spec["index"])
+        self._drain = Path(spec["drain"])
+        self._files: dict[str, _Growing] = {}
+        self._generators: dict[str, Generator] = {}
+        for stream in spec["streams"]:
+            source = stream["source"]
+            if source["type"] == "files":
+                folder = Folder(source["path"], source["format"], self._schema, self._time, source.get("header", True))
+                self._files[stream["name"]] = _Growing(folder, stream["idle_after_ms"] / 1000)
+            else:
+                self._generators[stream["name"]] = generator(source)
+        self._known: list[tuple[str, StoredFile]] = []
+        self._load_index()
+
+    # --- positions -------------------------------------------------------------------------------------------------------
+
+    def advance(self, start: Position) -> Position:
+        """The newest position that may be released now."""
+        drained_at = self._drained_at()
+        self._discover()
+        released = max(start.released_us, self._frontier(draining=drained_at is not None))
+        return Position(len(self._known), released, self._elapsed(start.elapsed_us, drained_at))
+
+    def _frontier(self, *, draining: bool) -> int:
+        now = time.monotonic()
+        waiting = [] if draining else [s for s in self._files.values() if not s.silent(now)]
+        if any(s.newest_us is None for s in waiting):
+            return BEGINNING_US
+        if waiting:
+            return min(s.newest_us for s in waiting if s.newest_us is not None)
+        return max((s.newest_us for s in self._files.values() if s.newest_us is not None), default=BEGINNING_US)
+
+    def _elapsed(self, before: int, drained_at: int | None) -> int:
+        """How far the generators' clock has run; a drained feed runs bounded generators to their end and stops the others."""
+        now = time.time_ns() // 1000 - self._anchor_us
+        if not self._generators or drained_at is None:
+            return max(before, now) if self._generators else 0
+        ends = [g.rows / g.rate * 1e6 + 1e6 for g in self._generators.values() if g.rows is not None]
+        end = (
+            max([drained_at - self._anchor_us, *ends])
+            if len(ends) == len(self._generators)
+            else drained_at - self._anchor_us
+        )
+        return max(before, min(int(end), before + CATCH_UP_US))
+
+    def _drained_at(self) -> int | None:
+        try:
+            return int(json.loads(self._drain.read_text())["at_us"])
+        except FileNotFoundError:
+            return None
+
+    # --- slices ----------------------------------------------------------------------------------------------------------
+
+    def slices(self, start: Position, end: Position) -> list[Slice]:
+        self._load_index()
+        found = []
+        for n, (stream, file) in enumerate(self._known[: end.files]):
+            after = start.released_us if n < start.files else BEGINNING_US
+            if file.newest_us > after and file.oldest_us <= end.released_us:
+                found.append(Slice(stream, file, after, end.released_us))
+        for stream, made in self._generators.items():
+            first, last = made.count_until(start.elapsed_us), made.count_until(end.elapsed_us)
+            if last > first:
+                found.append(Slice(stream, first=first, last=last))
+        return found
+
+    def read(self, slices: Sequence[Slice]) -> Iterator[pa.RecordBatch]:
+        """The rows of some slices, with the stream's name in front."""
+        tables = [self._table(s) for s in slices]
+        if tables:
+            yield from pa.concat_tables(tables).combine_chunks().to_batches()
+
+    def _table(self, piece: Slice) -> pa.Table:
+        if piece.file is not None:
+            table = self._files[piece.stream].folder.read(piece.file, piece.after_us, piece.until_us)
+        else:
+            batch = self._generators[piece.stream].batch(piece.first, piece.last)
+            table = pa.Table.from_batches([batch]).select(self._schema.names).cast(self._schema)
+        names = pa.array([piece.stream] * table.num_rows, pa.string())
+        return table.add_column(0, pa.field("_stream", pa.string()), names)
+
+    # --- the index of files ----------------------------------------------------------------------------------------------
+
+    def _discover(self) -> None:
+        """Adds new files to the index, oldest modification first, and makes that durable before anybody relies on it."""
+        known = {file.path for _, file in self._known}
+        fresh = [
+            (modified, path, stream)
+            for stream, growing in self._files.items()
+            for path, modified in growing.folder.list()
+            if path not in known
+        ]
+        if not fresh:
+            return
+        found = [(stream, self._files[stream].folder.inspect(path)) for _, path, stream in sorted(fresh)]
+        with self._index.open("a") as index:
+            index.writelines(json.dumps([stream, *file.to_json()]) + "\n" for stream, file in found)
+            index.flush()
+            os.fsync(index.fileno())
+        self._note(found)
+
+    def _load_index(self) -> None:
+        if not self._index.exists():
+            self._index.parent.mkdir(parents=True, exist_ok=True)
+            return
+        lines = self._index.read_text().splitlines()[len(self._known) :]
+        self._note([(stream, StoredFile(*rest)) for stream, *rest in map(json.loads, lines)])
+
+    def _note(self, found: Sequence[tuple[str, StoredFile]]) -> None:
+        self._known += found
+        for stream, file in found:
+            growing = self._files[stream]
+            growing.heard_at = time.monotonic()
+            if file.rows:
+                growing.newest_us = max(file.newest_us, growing.newest_us or BEGINNING_US)
+
+
+def _schema(spec: dict[str, Any]) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(spec["schema"])))

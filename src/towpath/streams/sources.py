@@ -1,0 +1,126 @@
+"""The sources a stream of a job file can have. A new kind is one more class here, and one more member of `Source`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pyarrow as pa
+from pydantic import Field, ValidationInfo, field_validator
+
+from towpath.schema import Column, Type
+from towpath.settings import Duration, Instant, Location, Number, Settings, Whole, refusal
+from towpath.streams.registry import generator
+
+START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
+
+_TYPES = {
+    pa.bool_(): Type.BOOLEAN,
+    pa.int32(): Type.INT,
+    pa.int64(): Type.BIGINT,
+    pa.float64(): Type.DOUBLE,
+    pa.string(): Type.STRING,
+    pa.timestamp("us", tz="UTC"): Type.TIMESTAMP,
+    pa.date32(): Type.DATE,
+}
+
+
+class FilesSource(Settings):
+    """A folder in which files appear."""
+
+    type: Literal["files"]
+    path: Location = Field(examples=["./bids"])
+    format: Literal["parquet", "csv", "json"] = Field(examples=["parquet"])
+    header: bool = True  # of CSV
+
+    @field_validator("path")
+    @classmethod
+    def _is_a_folder(cls, path: str) -> str:
+        if "://" not in path and not Path(path).is_dir():
+            what = "is a file" if Path(path).exists() else "does not exist"
+            raise refusal(f"expected a folder, but {path} {what}", "a path is relative to the job file")
+        return path
+
+    @field_validator("header")
+    @classmethod
+    def _is_csv(cls, header: bool, info: ValidationInfo) -> bool:
+        if info.data.get("format", "csv") != "csv":
+            raise refusal(f"a {info.data['format']} file has no header line", "remove it, or set format: csv")
+        return header
+
+
+class RateSource(Settings):
+    """Spark's own rate source: a counter and the time."""
+
+    type: Literal["rate"]
+    rate: Whole = Field(gt=0, examples=[100])  # Spark takes whole rows per second
+
+    @property
+    def time(self) -> str:
+        return "timestamp"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (Column("value", Type.BIGINT), Column("timestamp", Type.TIMESTAMP))
+
+    @property
+    def disorder_us(self) -> int:
+        return 0
+
+    @property
+    def stream_rate(self) -> float:
+        return float(self.rate)
+
+
+class _GeneratorSource(Settings):
+    """What every generator takes. `model_dump()` gives the parameters of `registry.generator`."""
+
+    rate: Number = Field(gt=0, allow_inf_nan=False, examples=[5000])
+    seed: Whole = 0
+    rows: Annotated[Whole, Field(gt=0)] | None = None
+    start_us: Instant = Field(START_US, alias="start")
+    disorder_us: Duration = Field(0, alias="disorder")
+
+    @property
+    def time(self) -> str:
+        return "at"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(Column(f.name, _TYPES[f.type]) for f in generator(self.model_dump()).schema)
+
+    @property
+    def stream_rate(self) -> float:
+        return generator(self.model_dump()).rate
+
+
+class AuctionSource(_GeneratorSource):
+    """One table of a made-up auction market; `rate` is of the whole market."""
+
+    type: Literal["auction"]
+    table: Literal["persons", "auctions", "bids"] = Field(examples=["bids"])
+
+
+class TrafficSource(_GeneratorSource):
+    """One of many made-up road sensors; `rate` is of all of them."""
+
+    type: Literal["traffic"]
+    sensors: Whole = Field(ge=1, examples=[96])
+    sensor: Whole = Field(ge=1, examples=[1])
+
+    @field_validator("sensor")
+    @classmethod
+    def _is_one_of_them(cls, sensor: int, info: ValidationInfo) -> int:
+        sensors = info.data.get("sensors", sensor)
+        if sensor > sensors:
+            raise refusal(f"expected a sensor from 1 to {sensors}, got {sensor}", "raise sensors, or lower sensor")
+        return sensor
+
+
+Source = Annotated[FilesSource | RateSource | AuctionSource | TrafficSource, Field(discriminator="type")]
+SOURCES: dict[str, type[Settings]] = {
+    "files": FilesSource,
+    "rate": RateSource,
+    "auction": AuctionSource,
+    "traffic": TrafficSource,
+}

@@ -1,0 +1,53 @@
+"""The same streams, queries and workloads as Hypothesis strategies, so that a failure shrinks.
+
+Hypothesis comes with the `dev` extra. It is imported when a strategy is made: the rest of `towpath.testing` works
+without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from towpath.schema import Catalog
+from towpath.testing.queries import random_shape
+from towpath.testing.recording import Recording, random_recording
+from towpath.testing.shapes import Shape
+from towpath.testing.workload import MOST_QUERIES, Workload, named, random_submission
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+
+def streams() -> SearchStrategy[Recording]:
+    """Recorded streams in chunks."""
+    from hypothesis import strategies as st
+
+    return st.randoms(use_true_random=False).map(random_recording)
+
+
+def queries(catalog: Catalog) -> SearchStrategy[str]:
+    """SQL texts over the streams of a catalog."""
+    from hypothesis import strategies as st
+
+    return st.builds(Shape.text, _shapes(catalog), st.integers(0, 7), st.integers(0, 3))
+
+
+def workloads() -> SearchStrategy[Workload]:
+    """Streams and 1 to 40 queries, many of them variations of each other."""
+    from hypothesis import strategies as st
+
+    @st.composite
+    def workload(draw: Any) -> Workload:
+        recording = draw(streams())
+        shapes = draw(st.lists(_shapes(recording.catalog), min_size=1, max_size=MOST_QUERIES // 2))
+        random = st.randoms(use_true_random=False)
+        submission = random.map(lambda rng: random_submission(rng, shapes, len(recording.chunks)))
+        return Workload(recording, named(draw(st.lists(submission, min_size=1, max_size=MOST_QUERIES))))
+
+    return workload()
+
+
+def _shapes(catalog: Catalog) -> SearchStrategy[Shape]:
+    from hypothesis import strategies as st
+
+    return st.randoms(use_true_random=False).map(lambda rng: random_shape(rng, catalog))

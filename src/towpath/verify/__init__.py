@@ -1,0 +1,8 @@
+"""The batch oracle: what a query must have emitted, computed by DuckDB over the recorded input, and the comparison."""
+
+from __future__ import annotations
+
+from towpath.verify.compare import Difference, differences
+from towpath.verify.oracle import ARROW_TYPES, batch_sql, expected
+
+__all__ = ["ARROW_TYPES", "Difference", "batch_sql", "differences", "expected"]

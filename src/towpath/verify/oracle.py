@@ -1,0 +1,207 @@
+"""One DuckDB statement per query: its answer over the complete input, for the event times it is valid for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from towpath.lang.query import WINDOW, Input, Query, Select
+from towpath.schema import Catalog, Column, Type
+from towpath.verify.render import Renderer, quoted
+
+# '#' cannot start a column of a stream, so these never hide one.
+TIME = quoted("#time")  # a tuple's event time in microseconds
+HALF = quoted("#half")  # 0 or 1: the two buckets of time in which a tuple can find partners
+HOP = quoted("#hop")  # how many slides before the newest one a window starts
+
+ARROW_TYPES = {
+    Type.BOOLEAN: pa.bool_(),
+    Type.INT: pa.int32(),
+    Type.BIGINT: pa.int64(),
+    Type.DOUBLE: pa.float64(),
+    Type.STRING: pa.string(),
+    Type.TIMESTAMP: pa.timestamp("us", "UTC"),
+    Type.DATE: pa.date32(),
+}
+
+
+def expected(
+    con: duckdb.DuckDBPyConnection,
+    query: Query,
+    catalog: Catalog,
+    from_us: int | None = None,
+    until_us: int | None = None,
+) -> pa.Table:
+    """The answer over the tables of `con` that are named like the streams, for the validity [from_us, until_us)."""
+    answer = con.sql(batch_sql(query, catalog, from_us, until_us)).to_arrow_table()
+    return answer.cast(pa.schema([(c.name, ARROW_TYPES[c.type]) for c in query.columns]))
+
+
+def batch_sql(query: Query, catalog: Catalog, from_us: int | None = None, until_us: int | None = None) -> str:
+    """The query as one DuckDB statement."""
+    return "\nUNION ALL\n".join(
+        _Batch(select, query.columns, catalog, from_us, until_us).sql() for select in query.selects
+    )
+
+
+@dataclass(frozen=True)
+class _Batch:
+    select: Select
+    columns: tuple[Column, ...]
+    catalog: Catalog
+    from_us: int | None
+    until_us: int | None
+
+    def sql(self) -> str:
+        render = Renderer(self._column_type, self._window_times())
+        items = [
+            f"{render.output(item.expr, column.type)} AS {quoted(column.name)}"
+            for item, column in zip(self.select.items, self.columns, strict=True)
+        ]
+        tables, conditions = self._from(render)
+        lines = ["SELECT " + ", ".join(items), "FROM " + tables]
+        conditions += self._validity()
+        if conditions:
+            lines.append("WHERE " + " AND ".join(conditions))
+        if self.select.window:
+            lines.append("GROUP BY " + ", ".join([self._window_start(), *map(render, self.select.group_by)]))
+        if self.select.having:
+            lines.append("HAVING " + " AND ".join(map(render, self.select.having)))
+        return "\n".join(lines)
+
+    def _from(self, render: Renderer) -> tuple[str, list[str]]:
+        """The tables, each joined on all it shares with those before it, and the conditions on the first one alone."""
+        waiting = list(self.select.inputs)
+        placed = [waiting.pop(0)]
+        where = list(self.select.where)
+        first = [render(c) for c in _take(where, placed)]
+        tables = [self._source(placed[0])]
+        while waiting:
+            new, anchor = _next_pair(placed, waiting, self.select.where)
+            waiting.remove(new)
+            on = [_same_bucket(anchor, new)]
+            on += [condition for old in placed for condition in _in_each_others_window(old, new)]
+            placed.append(new)
+            on += [render(c) for c in _take(where, placed)]
+            tables.append(f"JOIN {self._source(new, halves=True)} ON " + " AND ".join(on))
+        if self._hops() > 1:
+            tables.append(f"CROSS JOIN (SELECT range AS {HOP} FROM range({self._hops()}))")
+        return "\n  ".join(tables), first
+
+    def _source(self, source: Input, halves: bool = False) -> str:
+        """The columns needed of a stream: timestamps in UTC without zone, integers in 64 bits, as in the language."""
+        stream = self.catalog[source.stream]
+        time = f"epoch_us({quoted(stream.time)})"
+        used = self._used_columns(source.alias)
+        columns = [f"{time} AS {TIME}"]
+        columns += [f"{_as_computed(c)} AS {quoted(c.name)}" for c in stream.columns if c.name in used]
+        table = quoted(source.stream)
+        if halves:
+            columns.append(HALF)
+            table += f", (VALUES (0), (1)) AS halves({HALF})"
+        valid = "" if self.from_us is None else f" WHERE {time} >= {self.from_us}"
+        return f"(SELECT {', '.join(columns)} FROM {table}{valid}) AS {quoted(source.alias)}"
+
+    def _used_columns(self, alias: str) -> set[str]:
+        select = self.select
+        roots = [*(i.expr for i in select.items), *select.where, *select.group_by, *select.having]
+        return {c.name for root in roots for c in root.find_all(exp.Column) if c.table == alias}
+
+    def _column_type(self, alias: str, name: str) -> Type:
+        if alias == WINDOW:
+            return Type.TIMESTAMP
+        stream = next(i.stream for i in self.select.inputs if i.alias == alias)
+        return next(c.type for c in self.catalog[stream].columns if c.name == name)
+
+    def _time(self) -> str:
+        """The time of a tuple or of a combination: the latest of its parts."""
+        times = [_time_of(i) for i in self.select.inputs]
+        return times[0] if len(times) == 1 else f"greatest({', '.join(times)})"
+
+    def _hops(self) -> int:
+        window = self.select.window
+        return window.range_us // window.slide_us if window else 1
+
+    def _window_start(self) -> str:
+        assert self.select.window
+        slide = self.select.window.slide_us
+        newest = _floor(self._time(), slide)
+        return newest if self._hops() == 1 else f"({newest} - {HOP} * {slide})"
+
+    def _window_times(self) -> dict[str, str]:
+        if not self.select.window:
+            return {}
+        start = self._window_start()
+        end = f"{start} + {self.select.window.range_us}"
+        return {"window_start": f"make_timestamp({start})", "window_end": f"make_timestamp({end})"}
+
+    def _validity(self) -> list[str]:
+        conditions = []
+        if self.select.window:
+            if self.from_us is not None:
+                conditions.append(f"{self._window_start()} >= {self.from_us}")
+            if self.until_us is not None:
+                conditions.append(f"{self._window_start()} + {self.select.window.range_us} <= {self.until_us}")
+        elif self.until_us is not None:
+            conditions.append(f"{self._time()} < {self.until_us}")
+        return conditions
+
+
+def _take(conditions: list[exp.Expression], placed: list[Input]) -> list[exp.Expression]:
+    """Remove and return the conditions that need only what is placed."""
+    known = {i.alias for i in placed}
+    ready = [c for c in conditions if {column.table for column in c.find_all(exp.Column)} <= known]
+    conditions[:] = [c for c in conditions if not any(c is r for r in ready)]
+    return ready
+
+
+def _next_pair(placed: list[Input], waiting: list[Input], where: tuple[exp.Expression, ...]) -> tuple[Input, Input]:
+    """A waiting input tied by an equality to a placed one, and that one; checked queries always have such a pair."""
+    equal = {
+        frozenset((c.left.table, c.right.table))
+        for c in where
+        if isinstance(c, exp.EQ) and isinstance(c.left, exp.Column) and isinstance(c.right, exp.Column)
+    }
+    pairs = [(new, old) for new in waiting for old in placed]
+    return next((p for p in pairs if {p[0].alias, p[1].alias} in equal), pairs[0])
+
+
+def _same_bucket(old: Input, new: Input) -> str:
+    """Equality on buckets of time, implied by the windows: a join with few distinct keys would be a cross product.
+
+    The old tuple's time lies in [t - range_old, t + range_new], which touches two buckets of its own length.
+    """
+    width = max(_range(old) + _range(new), 1)
+    oldest = _floor(f"{_time_of(new)} - {_range(old)}", width)
+    return f"{_floor(_time_of(old), width)} = {oldest} + {quoted(new.alias)}.{HALF} * {width}"
+
+
+def _in_each_others_window(old: Input, new: Input) -> tuple[str, str]:
+    return (
+        f"{_time_of(new)} - {_time_of(old)} <= {_range(old)}",
+        f"{_time_of(old)} - {_time_of(new)} <= {_range(new)}",
+    )
+
+
+def _range(source: Input) -> int:
+    assert source.range_us is not None, f"{source.alias} is joined and has no window"
+    return source.range_us
+
+
+def _time_of(source: Input) -> str:
+    return f"{quoted(source.alias)}.{TIME}"
+
+
+def _floor(time: str, width: int) -> str:
+    """The multiple of `width` at or before a time; % has the sign of its left side, and times may be negative."""
+    return f"({time} - ((({time}) % {width}) + {width}) % {width})"
+
+
+def _as_computed(column: Column) -> str:
+    name = quoted(column.name)
+    if column.type is Type.TIMESTAMP:
+        return f"make_timestamp(epoch_us({name}))"
+    return f"CAST({name} AS BIGINT)" if column.type.integral else name

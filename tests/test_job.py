@@ -1,0 +1,189 @@
+"""Job files: the good ones are read as they should be, the bad ones are answered as their first lines say.
+
+A bad file begins with the whole answer, one comment line each; $JOBS stands for tests/data/jobs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from towpath.errors import JobError
+from towpath.job import KINDS, ConsoleSink, Job, NodeDef, ParquetSink, QueryDef, ResultsDef, load
+from towpath.schema import Column, Stream, Type
+from towpath.settings import Settings
+from towpath.streams.definition import StreamText
+from towpath.streams.sources import FilesSource, RateSource, TrafficSource
+
+JOBS = Path(__file__).parent / "data" / "jobs"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+GUIDE = Path(__file__).parents[1] / "docs" / "job-file.md"
+DOCUMENTED = [NodeDef, QueryDef, ResultsDef, StreamText, *(m for models in KINDS.values() for m in models.values())]
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.yaml"))
+
+
+def write(folder: Path, text: str) -> Job:
+    file = folder / "job.yaml"
+    file.write_text(text, encoding="utf-8")
+    return load(file)
+
+
+@pytest.mark.parametrize("file", files(JOBS / "bad"), ids=lambda f: f.stem)
+def test_bad_file_is_answered(file: Path) -> None:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    expected = [line.removeprefix("# ") for line in lines if line.startswith("# ")]
+    with pytest.raises(JobError) as caught:
+        load(file)
+    answer = "\n".join(str(problem) for problem in caught.value.problems)
+    assert answer.replace(str(JOBS), "$JOBS").splitlines() == expected
+    assert str(caught.value).startswith(f"{file} cannot be used:\n")
+
+
+@pytest.mark.parametrize("file", [*files(JOBS / "good"), *files(EXAMPLES)], ids=lambda f: f.stem)
+def test_good_file_is_read(file: Path) -> None:
+    job = load(file)
+    assert job.store.is_absolute()
+    assert job.catalog.keys() == job.streams.keys()
+    for stream in job.catalog.values():
+        time = stream.column(stream.time)
+        assert time is not None and time.type is Type.TIMESTAMP
+
+
+def test_there_are_files() -> None:
+    assert len(files(JOBS / "bad")) >= 40
+    assert len(files(JOBS / "good")) >= 3
+    assert len(files(EXAMPLES)) >= 3
+
+
+def test_defaults() -> None:
+    job = load(JOBS / "good" / "smallest.yaml")
+    assert job.store == JOBS / "good" / "smallest.store"
+    assert (job.trigger_ms, job.queries, job.queries_folder) == (1000, {}, None)
+    assert job.results.retention_us == 7 * 86_400_000_000
+    assert {n: (d.type, d.cores, d.memory, d.spark) for n, d in job.nodes.items()} == {
+        "local": ("embedded", 2, "4g", {})
+    }
+    clock = job.streams["clock"]
+    columns = (Column("value", Type.BIGINT), Column("timestamp", Type.TIMESTAMP))
+    assert clock.stream == Stream("clock", columns, "timestamp", 0, 100.0)
+    assert clock.source == RateSource(type="rate", rate=100)
+    assert clock.idle_after_ms == 10_000
+
+
+def test_every_key() -> None:
+    job = load(JOBS / "good" / "every_key.yaml")
+    assert job.store == JOBS / "market.store"
+    assert job.trigger_ms == 500
+    assert job.results.retention_us is None
+    bids = job.streams["bids"]
+    assert bids.source == FilesSource(type="files", path=str(JOBS / "feeds"), format="csv", header=False)
+    columns = (Column("auction", Type.BIGINT), Column("price", Type.DOUBLE), Column("at", Type.TIMESTAMP))
+    assert bids.stream == Stream("bids", columns, "at", 2_000_000)
+    assert bids.idle_after_ms == 0
+    node = job.nodes["big.one"]
+    assert (node.cores, node.memory) == (8, "512m")
+    assert node.spark == {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
+    assert job.queries["short"].sql == "SELECT price FROM bids"
+    assert (job.queries["short"].sink, job.queries["short"].start) == (None, "beginning")
+    assert job.queries["long"].start == "now"
+    assert job.queries["long"].sink == ParquetSink(type="parquet", path=str(JOBS / "good" / "out"))
+    assert job.queries["shown"].sink == ConsoleSink(type="console")
+
+
+def test_generators_bring_columns_rate_and_delay() -> None:
+    catalog = load(JOBS / "good" / "generators.yaml").catalog
+    assert [c.name for c in catalog["bids"].columns] == ["auction", "bidder", "price", "channel", "url", "at"]
+    assert (catalog["bids"].rate, catalog["bids"].delay_us) == (4600.0, 2_000_000)
+    assert (catalog["people"].rate, catalog["people"].delay_us) == (100.0, 0)
+
+
+def test_a_range_is_many_streams() -> None:
+    streams = load(JOBS / "good" / "generators.yaml").streams
+    sources = [streams[f"sensor{n}"].source for n in range(1, 97)]
+    assert [s.sensor for s in sources if isinstance(s, TrafficSource)] == list(range(1, 97))
+    assert len({streams[f"sensor{n}"].stream.schema_class for n in range(1, 97)}) == 1
+
+
+def test_folder_of_queries() -> None:
+    job = load(JOBS / "good" / "folder.yaml")
+    assert list(job.queries) == ["here", "by-channel", "hot"]
+    assert job.queries["hot"].sql == "SELECT auction, price FROM bids WHERE price > 900\n"
+    assert job.queries_folder == JOBS / "queries"
+
+
+@pytest.mark.parametrize(
+    ("text", "us"),
+    [
+        ("500 ms", 500_000),
+        ("2 seconds", 2_000_000),
+        ("1 second", 1_000_000),
+        ("10 minutes", 600_000_000),
+        ("1 hour", 3_600_000_000),
+        ("7 days", 604_800_000_000),
+        ("1.5 s", 1_500_000),
+        ("0.25", 250_000),
+        ("3", 3_000_000),
+        ("2SECONDS", 2_000_000),
+    ],
+)
+def test_durations(tmp_path: Path, text: str, us: int) -> None:
+    job = write(tmp_path, f"streams: {{s: {{source: {{type: rate, rate: 1}}, delay: {text}}}}}")
+    assert job.catalog["s"].delay_us == us
+
+
+@pytest.mark.parametrize(
+    ("text", "us"),
+    [
+        ("2026-01-01T00:00:00Z", 1_767_225_600_000_000),
+        ("2026-01-01", 1_767_225_600_000_000),
+        ("2026-01-01T01:00:00.25+01:00", 1_767_225_600_250_000),
+        ("1969-12-31T23:59:59Z", -1_000_000),
+    ],
+)
+def test_start(tmp_path: Path, text: str, us: int) -> None:
+    source = f"{{type: auction, table: bids, rate: 1, start: {text}}}"
+    assert write(tmp_path, f"streams: {{s: {{source: {source}}}}}").streams["s"].source.model_dump()["start_us"] == us
+
+
+def test_a_path_with_a_scheme_is_left_to_spark(tmp_path: Path) -> None:
+    source = "{type: files, path: 's3a://bucket/bids', format: json}"
+    job = write(tmp_path, f"streams: {{s: {{source: {source}, schema: {{at: timestamp}}, time: at}}}}")
+    assert job.streams["s"].source.model_dump()["path"] == "s3a://bucket/bids"
+
+
+def test_keys_that_yaml_takes_for_other_things_are_names(tmp_path: Path) -> None:
+    job = write(tmp_path, "streams: {on: {source: {type: rate, rate: 1}}}\nqueries: {2024: SELECT value FROM clock}")
+    assert (list(job.streams), list(job.queries)) == (["on"], ["2024"])
+
+
+def test_merged_keys_may_be_overridden(tmp_path: Path) -> None:
+    text = "streams:\n  a: &a {source: {type: rate, rate: 1}, delay: 1}\n  b: {<<: *a, delay: 2}\n"
+    assert {n: s.delay_us for n, s in write(tmp_path, text).catalog.items()} == {"a": 1_000_000, "b": 2_000_000}
+
+
+def test_a_missing_file_is_answered(tmp_path: Path) -> None:
+    with pytest.raises(JobError, match="cannot be read: No such file or directory"):
+        load(tmp_path / "none.yaml")
+
+
+def test_a_file_that_is_not_text_is_answered(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(JobError, match="is not UTF-8 text"):
+        load(tmp_path / "job.yaml")
+
+
+def test_a_query_file_that_is_not_text_is_answered(tmp_path: Path) -> None:
+    (tmp_path / "q.sql").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(JobError, match=r"queries_folder, q\.sql: cannot be read"):
+        write(tmp_path, "streams: {s: {source: {type: rate, rate: 1}}}\nqueries_folder: .")
+
+
+@pytest.mark.parametrize("model", DOCUMENTED, ids=lambda model: model.__name__)
+def test_every_key_is_in_the_guide(model: type[Settings]) -> None:
+    guide = GUIDE.read_text(encoding="utf-8")
+    keys = {field.alias or name for name, field in model.model_fields.items()} - {"type"}
+    assert [key for key in keys if f"| `{key}` |" not in guide and f"{{type: parquet, {key}: " not in guide] == []
