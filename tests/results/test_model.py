@@ -112,5 +112,5 @@ class LogMachine(RuleBasedStateMachine):
         return self.feeder().position.needed_from(self.root, self.parts()) or 0
 
 
-LogMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+LogMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
 TestLog = LogMachine.TestCase

@@ -22,7 +22,7 @@ TABLE = pa.table(
     {
         "id": pa.array([1, -2, None], pa.int64()),
         "price": pa.array([1.5, None, 2.0], pa.float64()),
-        "text": pa.array(['"hi" [red]', "", None], pa.string()),
+        "text": pa.array(['a "hi" [i]', "", None], pa.string()),
         "ok": pa.array([True, False, None], pa.bool_()),
         "at": pa.array([0, 1_767_225_600_123_456, None], UTC),
         "day": pa.array([datetime.date(2026, 1, 2), None, None], pa.date32()),
@@ -32,19 +32,19 @@ EMPTY = TABLE.slice(0, 0)
 
 EXPECTED = {
     "json": """\
-{"id": 1, "price": 1.5, "text": "\\"hi\\" [red]", "ok": true, "at": "1970-01-01T00:00:00.000000Z", "day": "2026-01-02"}
+{"id": 1, "price": 1.5, "text": "a \\"hi\\" [i]", "ok": true, "at": "1970-01-01T00:00:00.000000Z", "day": "2026-01-02"}
 {"id": -2, "price": null, "text": "", "ok": false, "at": "2026-01-01T00:00:00.123456Z", "day": null}
 {"id": null, "price": 2.0, "text": null, "ok": null, "at": null, "day": null}
 """,
     "csv": """\
 "id","price","text","ok","at","day"
-1,1.5,"""hi"" [red]",true,"1970-01-01T00:00:00.000000Z","2026-01-02"
+1,1.5,"a ""hi"" [i]",true,"1970-01-01T00:00:00.000000Z","2026-01-02"
 -2,,"",false,"2026-01-01T00:00:00.123456Z",
 ,2,,,,
 """,
     "table": """\
   id  price  text        ok     at                           day
-   1    1.5  "hi" [red]  True   1970-01-01T00:00:00.000000Z  2026-01-02
+   1    1.5  a "hi" [i]  True   1970-01-01T00:00:00.000000Z  2026-01-02
   -2   NULL              False  2026-01-01T00:00:00.123456Z  NULL
 NULL    2.0  NULL        NULL   NULL                         NULL
 """,

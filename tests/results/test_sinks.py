@@ -66,10 +66,12 @@ def test_a_crash_at_any_step_neither_loses_nor_repeats(store: Store, step: int) 
     store.feed()
     store.fill(range(3, 6))
     store.feed(crash=step)
+    finished = {file: file.stat().st_ino for file in store.out.glob("part-*")}
     store.fill(range(6, 9))
     compact(store.root, min_batches=1)
     store.feed()
     assert store.fed() == list(range(9))
+    assert finished == {file: file.stat().st_ino for file in finished}, "a finished file was written again"
     assert not list(store.out.glob(".tmp-*"))
 
 

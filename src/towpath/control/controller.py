@@ -55,6 +55,7 @@ class Submission:
     pipelines: tuple[Pipeline, ...]
     from_now: bool = False
     sink: dict[str, str] | None = None
+    origin: str = "api"
 
 
 class Controller:
@@ -143,7 +144,8 @@ class Controller:
     # --- decisions ---------------------------------------------------------------------------------------------------
 
     def _submit(self, submission: Submission) -> Iterable[str]:
-        query = QueryRecord(next(self._query_ids), submission.name, submission.sql, sink=submission.sink)
+        number = next(self._query_ids)
+        query = QueryRecord(number, submission.name, submission.sql, True, submission.sink, submission.origin)
         self.state.queries[query.id] = self._running[query.name] = query
         self._note(query)
         for branch, pipeline in enumerate(submission.pipelines):

@@ -17,6 +17,7 @@ from towpath.control.journal import Journal
 from towpath.control.records import CarrierRecord, PartRecord
 from towpath.errors import RuntimeFailure, UnknownQueryError
 from towpath.lang import Query
+from towpath.plan.assignment import NOBODY
 from towpath.plan.build import build, optimise
 from towpath.plan.pipeline import pipelines
 from towpath.results import Part
@@ -28,10 +29,13 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Idle:
-    """After how much silence each input of a carrier gets a tick; None: never."""
+class Request:
+    """A query to be taken in. `origin` tells who asked: queries of a job file leave with it, others stay until withdrawn."""
 
-    after_s: float | None
+    query: Query
+    from_now: bool = False
+    sink: dict[str, str] | None = None
+    origin: str = "api"
 
 
 class Engine:
@@ -60,16 +64,16 @@ class Engine:
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
-    def submit(self, queries: Iterable[Query], *, from_now: bool = False, sinks: dict[str, dict[str, str]] | None = None) -> None:
+    def submit(self, requests: Iterable[Request]) -> None:
         """Takes checked queries in; one that runs under the same name is replaced, an unchanged one goes on."""
         fresh = []
-        for query in queries:
-            running = self.controller.running(query.name)
-            if running is not None and running.sql == query.sql:
+        for request in requests:
+            running = self.controller.running(request.query.name)
+            if running is not None and running.sql == request.query.sql and running.sink == request.sink:
                 continue
             if running is not None:
-                self.withdraw(query.name)
-            fresh.append(self._submission(query, from_now, (sinks or {}).get(query.name)))
+                self.withdraw(request.query.name)
+            fresh.append(self._submission(request))
         self._act(self.controller.submit(fresh))
 
     def withdraw(self, name: str) -> None:
@@ -77,10 +81,12 @@ class Engine:
             raise UnknownQueryError(f"no query named {name!r} is running")
         self._act(self.controller.withdraw(name))
 
-    def _submission(self, query: Query, from_now: bool, sink: dict[str, str] | None) -> Submission:
+    def _submission(self, request: Request) -> Submission:
+        query = request.query
         plan = optimise(build(query), self._catalog)
         names = tuple(c.name for c in query.columns)
-        return Submission(query.name, query.sql, names, pipelines(plan, self._catalog), from_now, sink)
+        made = pipelines(plan, self._catalog)
+        return Submission(query.name, query.sql, names, made, request.from_now, request.sink, request.origin)
 
     # --- time passes -------------------------------------------------------------------------------------------------
 
@@ -119,6 +125,10 @@ class Engine:
                 self._runtime.tick(carrier, newest + int(silence * 1e6))
                 self._heard[carrier] = now
 
+    def settle(self, carrier: str) -> None:
+        """Waits until a carrier has processed everything its inputs offer."""
+        self._runtime.settle(carrier)
+
     def drain(self) -> None:
         """Processes everything the streams have, then closes all windows. Tuples that come for a closed window later are late."""
         self._runtime.finish_input()
@@ -152,6 +162,11 @@ class Engine:
             raise UnknownQueryError(f"there is no query named {name!r}")
         return [read_part(self._store, part, carrier) for part, carrier in self._journal.parts(query.id)]
 
+    def validity(self, name: str) -> list[PartRecord]:
+        """For which event times each SELECT of a query answers."""
+        query = self._journal.query(name)
+        return [] if query is None else [part for part, _ in self._journal.parts(query.id)]
+
     # --- doing -------------------------------------------------------------------------------------------------------
 
     def _act(self, instructions: Iterable[Instruction], *, resuming: bool = False) -> None:
@@ -171,5 +186,5 @@ class Engine:
 
 def read_part(store: Store, part: PartRecord, carrier: str) -> Part:
     # A part that no micro-batch has confirmed yet answers for nothing.
-    until = part.until_us if part.settled else -(2**62)
-    return Part(store.results(carrier), part.fragment, part.columns, part.from_us, until, part.windowed)
+    fragment = part.fragment if part.settled else NOBODY
+    return Part(store.results(carrier), fragment, part.columns, part.from_us, part.until_us, part.windowed)

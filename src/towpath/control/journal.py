@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS fragments (id INTEGER PRIMARY KEY, signature TEXT NOT
 CREATE TABLE IF NOT EXISTS parts (query INTEGER NOT NULL, branch INTEGER NOT NULL, fragment INTEGER NOT NULL, columns TEXT NOT NULL,
     windowed INTEGER NOT NULL, from_now INTEGER NOT NULL, settled INTEGER NOT NULL, from_us INTEGER, until_us INTEGER,
     PRIMARY KEY (query, branch));
-CREATE TABLE IF NOT EXISTS queries (id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT);
+CREATE TABLE IF NOT EXISTS queries (id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT,
+    origin TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS queries_by_name ON queries (name);
 """
 
@@ -91,6 +92,10 @@ class Journal:
         )
         return [(_part(row[:-1]), row[-1]) for row in found]
 
+    def with_sinks(self) -> list[QueryRecord]:
+        """The queries that have a sink of their own."""
+        return [_query(row) for row in self._db.execute("SELECT * FROM queries WHERE sink IS NOT NULL ORDER BY id")]
+
     # --- about -------------------------------------------------------------------------------------------------------
 
     def _about(self, key: str, default: str) -> str:
@@ -123,7 +128,7 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
             return "parts", tuple(values)
         case QueryRecord():
             sink = None if record.sink is None else json.dumps(record.sink)
-            return "queries", (record.id, record.name, record.sql, record.running, sink)
+            return "queries", (record.id, record.name, record.sql, record.running, sink, record.origin)
 
 
 def _part(row: tuple[Any, ...]) -> PartRecord:
@@ -133,4 +138,4 @@ def _part(row: tuple[Any, ...]) -> PartRecord:
 
 
 def _query(row: tuple[Any, ...]) -> QueryRecord:
-    return QueryRecord(row[0], row[1], row[2], bool(row[3]), None if row[4] is None else json.loads(row[4]))
+    return QueryRecord(row[0], row[1], row[2], bool(row[3]), None if row[4] is None else json.loads(row[4]), row[5])

@@ -63,6 +63,7 @@ class QueryRecord:
     sql: str
     running: bool = True
     sink: dict[str, str] | None = None
+    origin: str = "api"  # "job" for those of the job file and its folder
 
 
 Record = CarrierRecord | FragmentRecord | PartRecord | QueryRecord

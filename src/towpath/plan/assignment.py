@@ -24,6 +24,7 @@ from towpath.plan.templates import Probe, Template, numbered
 from towpath.schema import Type
 
 Row = dict[str, Value | None]
+NOBODY = -1  # the fragment of no query
 PREFIXES = {"residuals": "r", "computed": "x", "having": "h"}
 
 

@@ -113,7 +113,7 @@ def _merge(root: Path, group: Sequence[Segment]) -> list[Path]:
         _remove(segment.path for segment in group)
         return []
     final = Span(group[0].first, group[-1].last).file(root)
-    temporary = final.with_name(f"{TEMPORARY}{final.name}")
+    temporary = final.with_name(f"{TEMPORARY}{final.stem}")
     if not final.parent.exists():
         final.parent.mkdir()
         durable.sync(root)

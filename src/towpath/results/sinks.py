@@ -40,7 +40,7 @@ class ParquetSink:
         if final.exists():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / f".tmp-{step}.parquet"
+        temporary = self.folder / f".tmp-{step}"  # no suffix: some tools take every *.parquet
         pq.write_table(table, temporary)
         durable.publish(temporary, final)
 

@@ -8,19 +8,15 @@ through an observed metric: that is how the controller knows which micro-batch w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import StructType
 
-from towpath.plan.assignment import Row
+from towpath.plan.assignment import NOBODY, Row
 from towpath.schema import Type
 from towpath.spark.types import arrow_schema, ddl
 
-FORMAT = "towpath_assignments"
-NOBODY = -1  # the fragment of the sentinel row: it matches nothing and carries the version of an empty table
 
 
 def table_columns(columns: Mapping[str, Type]) -> dict[str, Type]:
@@ -30,6 +26,7 @@ def table_columns(columns: Mapping[str, Type]) -> dict[str, Type]:
 def publish(path: Path, version: int, columns: Mapping[str, Type], rows: Sequence[Row]) -> None:
     """Replaces the table atomically; a reader sees the old or the new version, never a part of one."""
     schema = arrow_schema(table_columns(columns))
+    # A row that matches nothing, so that an empty table has a version too.
     everyone: list[Row] = [{"_fragment": NOBODY}, *rows]
     arrays = [
         pa.array([version] * len(everyone), pa.int32())
@@ -43,32 +40,6 @@ def publish(path: Path, version: int, columns: Mapping[str, Type], rows: Sequenc
     with scratch.open("rb") as written:
         os.fsync(written.fileno())
     os.replace(scratch, path)
-
-
-class AssignmentReader(DataSourceReader):
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(0)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        with pa.memory_map(self._path) as file:
-            yield from pa.ipc.open_file(file).read_all().combine_chunks().to_batches()
-
-
-class AssignmentSource(DataSource):
-    """Options: path (the table's file), schema (its columns as DDL)."""
-
-    @classmethod
-    def name(cls) -> str:
-        return FORMAT
-
-    def schema(self) -> str:
-        return self.options["schema"]
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return AssignmentReader(self.options["path"])
 
 
 def schema_ddl(columns: Mapping[str, Type]) -> str:

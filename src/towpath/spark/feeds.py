@@ -1,13 +1,9 @@
-"""Spark's side of feeds and ticks: two streaming data sources in Python.
-
-Both are imported by Spark's Python workers.
-"""
+"""A feed as a streaming data source in Python. Imported by Spark's Python workers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from towpath.streams.feed import Feed, Position, Slice
 
-FEED, TICKS = "towpath_feed", "towpath_ticks"
+FEED = "towpath_feed"
 
 
 class Work(InputPartition):
@@ -71,39 +67,3 @@ class FeedSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return FeedReader(json.loads(self.options["spec"]), int(self.options["parallelism"]))
 
-
-class TickReader(DataSourceStreamReader):
-    """Event times, one a line, appended to a file by the controller: each says that the stream has come that far without data."""
-
-    def __init__(self, path: str) -> None:
-        self._path = Path(path)
-
-    def initialOffset(self) -> dict[str, int]:
-        return {"lines": 0}
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        return {"lines": max(start["lines"], len(self._lines()))}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        return [InputPartition(line) for line in self._lines()[start["lines"] : end["lines"]]]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        times = pa.array([int(partition.value)], pa.timestamp("us", tz="UTC"))
-        yield pa.RecordBatch.from_arrays([times], schema=pa.schema([("_event", times.type)]))
-
-    def _lines(self) -> list[str]:
-        return self._path.read_text().splitlines() if self._path.exists() else []
-
-
-class TickSource(DataSource):
-    """Options: path."""
-
-    @classmethod
-    def name(cls) -> str:
-        return TICKS
-
-    def schema(self) -> str:
-        return "_event timestamp"
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return TickReader(self.options["path"])

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.schema import Type
-from towpath.spark.feeds import FEED, TICKS
+from towpath.spark.feeds import FEED
 from towpath.spark.types import arrow_schema, ddl
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
@@ -32,7 +32,14 @@ class InputPlace:
 
     @property
     def ticks(self) -> Path:
+        """A folder of one-line files, each an event time in microseconds that the input has reached without data."""
         return self.folder / "ticks"
+
+    def tick(self, event_us: int) -> None:
+        """Files, because Spark reads them without a Python process of their own."""
+        scratch = self.folder / ".tick"
+        scratch.write_text(f"{event_us}\n")
+        scratch.rename(self.ticks / f"{len(list(self.ticks.iterdir())):09}.csv")
 
 
 def open_input(
@@ -40,7 +47,7 @@ def open_input(
 ) -> DataFrame:
     """The tuples of one source: `<alias>_<column>`, `<alias>__stream`, `<alias>__us`, and `_event` with the watermark."""
     stream = streams[0].stream
-    place.folder.mkdir(parents=True, exist_ok=True)
+    place.ticks.mkdir(parents=True, exist_ok=True)
     raw = _native(spark, streams[0]) if _is_native(streams) else _feed(spark, streams, place)
     event = F.col(stream.time).cast("timestamp").alias("_event")
     rows = raw.where(F.col(stream.time).isNotNull()).select(
@@ -94,6 +101,5 @@ def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) 
 
 
 def _ticks(spark: SparkSession, place: InputPlace) -> DataFrame:
-    place.ticks.touch()
-    return spark.readStream.format(TICKS).option("path", str(place.ticks)).load()
-
+    lines = spark.readStream.format("csv").schema("us bigint").load(str(place.ticks))
+    return lines.select(F.timestamp_micros("us").alias("_event"))

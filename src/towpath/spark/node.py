@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from towpath.spark.assignments import AssignmentSource
-from towpath.spark.feeds import FeedSource, TickSource
+from towpath.spark.assignment_source import AssignmentSource
+from towpath.spark.feeds import FeedSource
 
 # The default manager forks `chmod` for every checkpoint file when Hadoop's native library is missing: 30 ms a commit instead of 8.
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -31,6 +31,8 @@ DEFAULTS = {
     # Local files need no checksum files beside them.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.scheduler.mode": "FAIR",
+    # Starting many carriers at once keeps a small machine busy; a Python worker may need more than 15 s to answer.
+    "spark.python.authenticate.socketTimeout": "120s",
     "spark.sql.adaptive.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -63,6 +65,7 @@ class NodeSettings:
 def open_session(settings: NodeSettings, log_folder: Path) -> SparkSession:
     """A session of its own on this process's Spark, which is started if need be (memory and cores count only then)."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", "120")
     log_folder.mkdir(parents=True, exist_ok=True)
     config = log_folder / "log4j2.properties"
     config.write_text(LOG4J.format(level="warn", path=log_folder / "spark.log"))
@@ -80,6 +83,6 @@ def open_session(settings: NodeSettings, log_folder: Path) -> SparkSession:
     for key, value in (everything | dict(settings.spark)).items():
         if key.startswith("spark.sql.") and session.conf.isModifiable(key):
             session.conf.set(key, value)
-    for source in (AssignmentSource, FeedSource, TickSource):
+    for source in (AssignmentSource, FeedSource):
         session.dataSource.register(source)
     return session

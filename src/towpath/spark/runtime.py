@@ -13,12 +13,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from towpath.errors import RuntimeFailure
+from towpath.errors import RuntimeFailure, StoreError
 from towpath.plan.assignment import Row
 from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
 from towpath.runtime import BatchDone, CarrierFailed, Event
 from towpath.spark import assignments
+from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types
 from towpath.spark.inputs import InputPlace, open_input
 from towpath.store import Store
@@ -50,7 +51,7 @@ class SparkRuntime:
 
     def start(self, carrier: str, template: Template) -> None:
         table = (
-            self._spark.read.format(assignments.FORMAT)
+            self._spark.read.format(FORMAT)
             .option("path", str(self._store.assignments(carrier)))
             .option("schema", assignments.schema_ddl(assignment_columns(template, column_types(template))))
             .load()
@@ -73,6 +74,11 @@ class SparkRuntime:
     def _open(self, carrier: str, template: Template, n: int) -> DataFrame:
         alias = f"i{n}"
         streams = [s for s in self._streams.values() if s.stream.schema_class == template.family.classes[n]]
+        if not streams:
+            raise StoreError(
+                f"{self._store.root}: carrier {carrier} reads streams with the columns {dict(template.family.classes[n])}, and the job "
+                "has none; give a job with other streams another store"
+            )
         cores = int(self._spark.conf.get("spark.sql.shuffle.partitions"))
         place = InputPlace(self._store.carrier(carrier) / alias, self._store.drain, self._anchor_us, cores)
         self._inputs.setdefault(carrier, []).append(place)
@@ -106,10 +112,8 @@ class SparkRuntime:
         return found
 
     def tick(self, carrier: str, event_us: int) -> None:
-        for place in self._inputs[carrier]:
-            if place.ticks.exists():
-                with place.ticks.open("a") as ticks:
-                    ticks.write(f"{event_us}\n")
+        for place in self._inputs.get(carrier, ()):
+            place.tick(event_us)
 
     def finish_input(self) -> None:
         scratch = self._store.drain.with_suffix(".new")
@@ -121,6 +125,8 @@ class SparkRuntime:
         if query is None:
             return
         try:
+            # Twice: the first call may be answered by a trigger that had looked for data before we asked.
+            query.processAllAvailable()
             query.processAllAvailable()
         except PySparkException as error:
             raise RuntimeFailure(f"carrier {carrier} stopped: {_headline(error)}") from error

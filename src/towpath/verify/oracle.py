@@ -102,7 +102,8 @@ class _Batch:
         if halves:
             columns.append(HALF)
             table += f", (VALUES (0), (1)) AS halves({HALF})"
-        valid = "" if self.from_us is None else f" WHERE {time} >= {self.from_us}"
+        # A window that starts in time has all its tuples, also the older partners of a join.
+        valid = "" if self.from_us is None or self.select.window else f" WHERE {time} >= {self.from_us}"
         return f"(SELECT {', '.join(columns)} FROM {table}{valid}) AS {quoted(source.alias)}"
 
     def _used_columns(self, alias: str) -> set[str]:

@@ -1,0 +1,177 @@
+"""towpath from Python: the same verbs as the command line.
+
+    import towpath as tp
+
+    with tp.start("market.yaml") as market:
+        market.submit("hot", "SELECT auction, price FROM bids WHERE price > 900")
+        market.run(seconds=30)
+        print(market.results("hot").to_pandas())
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+
+from towpath import job as jobs
+from towpath.control.engine import Engine, Request, read_part
+from towpath.control.folder import QueryFolder
+from towpath.control.housekeeping import Housekeeper
+from towpath.control.journal import Journal
+from towpath.errors import Problem, ProblemsError, QueryError, UnknownQueryError
+from towpath.job import Job, QueryDef
+from towpath.lang import parse
+from towpath.results import Part, Position, follow, read
+from towpath.runtime import Event
+from towpath.spark.node import NodeSettings, open_session
+from towpath.spark.runtime import SparkRuntime
+from towpath.store import Store
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.2
+Watch = Callable[[list[Event]], None]
+
+
+class Towpath:
+    """A job that runs. Made by `start`; stops at the end of its `with` block and goes on from there the next time."""
+
+    def __init__(self, job: Job, stack: ExitStack, engine: Engine, housekeeper: Housekeeper) -> None:
+        self.job = job
+        self.engine = engine
+        self.housekeeper = housekeeper
+        self.refused: list[ProblemsError] = []  # bad files of the queries folder, newest last
+        self._stack = stack
+        self._folder = QueryFolder(job.queries_folder) if job.queries_folder else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self._stack.close()
+
+    # --- queries -----------------------------------------------------------------------------------------------------
+
+    def submit(self, name: str, sql: str, *, from_now: bool = True, sink: dict[str, str] | None = None) -> None:
+        """Starts a query, or replaces the one of that name. Raises QueryError with everything that is wrong with it."""
+        self.engine.submit([Request(parse(sql, self.job.catalog, name), from_now, sink)])
+
+    def withdraw(self, name: str) -> None:
+        self.engine.withdraw(name)
+
+    def results(self, name: str) -> pa.Table:
+        """Everything the query has answered so far, in the order of result time."""
+        return read(self.engine.parts(name))
+
+    # --- running -----------------------------------------------------------------------------------------------------
+
+    def run(self, *, seconds: float | None = None, stopped: threading.Event | None = None, watch: Watch | None = None) -> None:
+        """Lets time pass: hears the carriers, watches the queries folder. Without `seconds`, until `stopped` is set."""
+        end = None if seconds is None else time.monotonic() + seconds
+        stopped = stopped or threading.Event()
+        while not stopped.is_set() and (end is None or time.monotonic() < end):
+            self.poll(watch)
+            stopped.wait(POLL_S)
+
+    def poll(self, watch: Watch | None = None) -> None:
+        events = self.engine.poll()
+        self._watch_folder()
+        if watch is not None:
+            watch(events)
+
+    def drain(self) -> None:
+        """Processes everything the streams have and closes all windows."""
+        self.engine.drain()
+        self.housekeeper.feed_sinks()
+
+    def _watch_folder(self) -> None:
+        if self._folder is None:
+            return
+        changes = self._folder.changes()
+        for name, sql in changes.written.items():
+            try:
+                self.engine.submit([Request(parse(sql, self.job.catalog, name), from_now=True, origin="job")])
+            except QueryError as error:
+                log.warning("%s was not taken in: %s", self._folder.file(name), error)
+                self.refused.append(error)
+        for name in changes.removed:
+            if self.engine.controller.running(name) is not None:
+                self.engine.withdraw(name)
+
+
+def start(job: Job | str | Path) -> Towpath:
+    """Starts a job: from the beginning, or where its store says it was."""
+    if not isinstance(job, Job):
+        job = jobs.load(Path(job))
+    requests = _requests(job)
+    with ExitStack() as stack:
+        store = Store(job.store)
+        stack.enter_context(store.lock())
+        journal = Journal(store.journal)
+        node = next(iter(job.nodes.values()))
+        session = open_session(NodeSettings(node.cores, node.memory, node.spark), store.logs)
+        runtime = SparkRuntime(session, store, job.streams, trigger_ms=job.trigger_ms, anchor_us=journal.anchor_us)
+        idle = [s.idle_after_ms for s in job.streams.values()]
+        engine = Engine(store, journal, runtime, job.catalog, idle_after_s=None if 0 in idle else max(idle) / 1000)
+        stack.enter_context(engine)
+        housekeeper = stack.enter_context(Housekeeper(store, job.results.retention_us))
+        for record in list(engine.controller.state.queries.values()):
+            if record.running and record.origin == "job" and record.name not in job.queries:
+                engine.withdraw(record.name)
+        engine.submit(requests)
+        return Towpath(job, stack.pop_all(), engine, housekeeper)
+    raise AssertionError("unreachable")
+
+
+def _requests(job: Job) -> list[Request]:
+    """All queries of a job, checked; raises QueryError with the problems of all."""
+    requests, problems = [], []
+    for name, definition in job.queries.items():
+        try:
+            requests.append(_request(job, name, definition))
+        except QueryError as error:
+            problems += [Problem(f"queries.{name}, {p.where}", p.message, p.hint, p.excerpt) for p in error.problems]
+    if problems:
+        raise QueryError("some queries cannot run:", problems)
+    return requests
+
+
+def _request(job: Job, name: str, definition: QueryDef) -> Request:
+    sink = None if definition.sink is None else {k: str(v) for k, v in definition.sink.model_dump().items()}
+    return Request(parse(definition.sql, job.catalog, name), definition.start == "now", sink, "job")
+
+
+class Reader:
+    """Reads the results of a job, running or not, without starting anything."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = Store(store)
+        self._journal = Journal(self._store.journal, read_only=True)
+
+    def names(self) -> Sequence[str]:
+        return self._journal.names()
+
+    def parts(self, name: str) -> list[Part]:
+        query = self._journal.query(name)
+        if query is None:
+            raise UnknownQueryError(f"there is no query named {name!r} in {self._store.root}")
+        return [read_part(self._store, part, carrier) for part, carrier in self._journal.parts(query.id)]
+
+    def read(self, name: str) -> pa.Table:
+        return read(self.parts(name))
+
+    def follow(self, name: str, stopped: threading.Event | None = None) -> Iterator[pa.Table]:
+        """What there is, then what comes, until `stopped` is set."""
+        stopped = stopped or threading.Event()
+        for chunk in follow(lambda: self.parts(name), Position(), lambda: not stopped.wait(POLL_S)):
+            yield chunk.table

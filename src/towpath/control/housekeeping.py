@@ -1,0 +1,89 @@
+"""What goes on beside the engine, in a thread of its own: compaction, retention, and feeding queries' own sinks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from towpath.control.engine import read_part
+from towpath.control.journal import Journal
+from towpath.control.records import QueryRecord
+from towpath.results import ConsoleSink, MemorySink, ParquetSink, Sink, SinkFeeder, compact, retain
+from towpath.store import Store
+
+log = logging.getLogger(__name__)
+
+FEED_S, COMPACT_S = 1.0, 20.0
+
+SINKS: dict[str, Callable[[QueryRecord], Sink]] = {
+    "parquet": lambda query: ParquetSink(Path((query.sink or {})["path"])),
+    "console": lambda query: ConsoleSink(),
+    "memory": lambda query: MemorySink(),
+}
+
+
+class Housekeeper:
+    def __init__(self, store: Store, retention_us: int | None) -> None:
+        self._store = store
+        self._retention_us = retention_us
+        self._stopped = threading.Event()
+        self._busy = threading.Lock()
+        self._feeders: dict[str, SinkFeeder] = {}
+        self._sinks: dict[str, Sink] = {}
+        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def sink(self, query: str) -> Sink:
+        """A query's own sink, for instance to read what a memory sink has."""
+        return self._sinks[query]
+
+    def feed_sinks(self) -> None:
+        """Brings the sinks up to what the log has now."""
+        with self._busy:
+            journal = Journal(self._store.journal, read_only=True)
+            try:
+                for query in journal.with_sinks():
+                    parts = [read_part(self._store, part, carrier) for part, carrier in journal.parts(query.id)]
+                    self._feeder(query).feed(parts)
+            finally:
+                journal.close()
+
+    def tidy(self) -> None:
+        """Merges small files of the results logs and removes what is older than the retention."""
+        with self._busy:
+            for root in sorted((self._store.root / "results").glob("*")):
+                compact(root)
+                if self._retention_us is not None:
+                    retain(root, time.time_ns() // 1000 - self._retention_us)
+
+    def _feeder(self, query: QueryRecord) -> SinkFeeder:
+        key = f"{query.name}-{query.id}"
+        if key not in self._feeders:
+            assert query.sink is not None
+            sink = self._sinks[query.name] = SINKS[query.sink["type"]](query)
+            state = None if query.sink["type"] == "memory" else self._store.sink(key)
+            self._feeders[key] = SinkFeeder(query.name, sink, state)
+        return self._feeders[key]
+
+    def _run(self) -> None:
+        tidied = time.monotonic()
+        while not self._stopped.wait(FEED_S):
+            try:
+                self.feed_sinks()
+                if time.monotonic() - tidied > COMPACT_S:
+                    self.tidy()
+                    tidied = time.monotonic()
+            except Exception:
+                # Results are safe in the log; the next round tries again.
+                log.exception("housekeeping failed")
