@@ -15,7 +15,7 @@ from sqlglot.generator import Generator
 from sqlglot.parser import Parser
 from sqlglot.tokens import Tokenizer
 
-from towpath.lang.underline import mark
+from towpath.lang.underline import Span, mark
 
 MILLISECOND = 1_000
 UNITS = {
@@ -49,8 +49,8 @@ def window(range_us: int, slide_us: int | None) -> str:
 class TowpathTokenizer(Tokenizer):
     IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
     KEYWORDS: ClassVar[dict[str, TokenType]] = {
-        # An optimiser hint is a comment here, and templates are no part of the language.
-        **{word: kind for word, kind in Tokenizer.KEYWORDS.items() if word[:2] not in ("/*", "{%", "{{")},
+        # An optimiser hint is a comment here; templates and pipes are no part of the language.
+        **{word: kind for word, kind in Tokenizer.KEYWORDS.items() if word[:2] not in ("/*", "{%", "{{", "|>")},
         "STRING": TokenType.TEXT,
     }
 
@@ -61,6 +61,15 @@ class TowpathParser(Parser):
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         "CASE": Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]
     }
+
+    COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
+        operator: Parser.COLUMN_OPERATORS[operator] for operator in (TokenType.DOT, TokenType.DCOLON)
+    }
+
+    def place(self) -> Span:
+        """Where reading has come to."""
+        token = self._curr or self._prev
+        return (token.start, token.end + 1) if token else (0, 1)
 
     def _parse_unary(self) -> exp.Expr | None:
         return self._marked(super()._parse_unary)
@@ -76,11 +85,13 @@ class TowpathParser(Parser):
         return node
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
-        # `name [RANGE` is a window, left for _parse_table; every other bracket is sqlglot's.
-        if self._at_window():
-            return this
+        # `stream [RANGE` is a window, left for _parse_table; every other bracket is sqlglot's.
         if isinstance(this, exp.Table) and self._curr.token_type == TokenType.L_BRACKET:
-            self.raise_error("expected RANGE, as in [RANGE 10 SECONDS]", self._next)
+            if not self._at_window():
+                self.raise_error("expected RANGE, as in [RANGE 10 SECONDS]", self._next)
+            return this
+        if self._at_window():
+            self.raise_error("a window stands behind an input of FROM")
         return super()._parse_bracket(this)
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:

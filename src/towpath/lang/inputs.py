@@ -49,6 +49,7 @@ class FromReader:
     def _source(self, node: exp.Expr) -> Source:
         if not isinstance(node, Windowed):
             return self._unwindowed(node)
+        refuse_clauses(node, "this range_us slide_us", self._problems)
         range_us, slide_us = node.args["range_us"], node.args.get("slide_us")
         source = replace(self._unwindowed(node.this), node=node, range_us=range_us, slide_us=slide_us)
         if slide_us and range_us % slide_us:
@@ -60,16 +61,18 @@ class FromReader:
         return source
 
     def _unwindowed(self, node: exp.Expr) -> Source:
-        self._refuse_parts(node)
         alias = node.args.get("alias")
         if alias and alias.args.get("columns"):
             self._problems.add(alias, "columns are not renamed in FROM", "name them in SELECT with AS")
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            refuse_clauses(node, "this alias db catalog", self._problems)
             return self._stream(node)
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
+            refuse_clauses(node, "this alias", self._problems)
             return self._derived(node)
         if isinstance(node, exp.Subquery):
-            self._problems.add(node, "a derived table is one SELECT", "move UNION ALL to the outside")
+            hint = "write FROM (SELECT ...) AS name; UNION ALL and JOIN stand outside of the parentheses"
+            self._problems.add(node, "a derived table is one SELECT", hint)
             return Source(node, node.alias, None, (), derived=True)
         hint = "FROM takes streams, and derived tables: (SELECT ...) [RANGE 10 SECONDS] AS name"
         self._problems.add(node, f"{self._problems.text(node)} is not a stream", hint)
@@ -99,10 +102,8 @@ class FromReader:
         columns = {item.name: item.expr for item in inner.items}
         return Source(node, node.alias, columns, inner.inputs, inner.where, derived=True)
 
-    def _refuse_parts(self, node: exp.Expr) -> None:
-        refuse_clauses(exp.Table(**{k: v for k, v in node.args.items() if k not in ("db", "catalog")}), self._problems)
-
     def _refuse_join(self, join: exp.Join) -> None:
+        refuse_clauses(join, "this on side kind method using", self._problems)
         kind = " ".join(str(join.args[k]) for k in ("method", "side", "kind") if join.args.get(k))
         if join.args.get("using"):
             self._problems.add(join, "USING is not supported", "write ON a.x = b.x")

@@ -57,7 +57,7 @@ def read_group_by(raw: exp.Select, outputs: list[Output], scope: Scope, problems
     group = raw.args.get("group")
     if group is None:
         return []
-    refuse_clauses(group, problems)
+    refuse_clauses(group, "expressions", problems)
     names = {o.name.lower(): o.expr for o in outputs}
     keys: list[exp.Expression] = []
     for node in group.expressions:

@@ -53,7 +53,7 @@ def _union(tree: exp.Expr, problems: Problems) -> list[exp.Select]:
         if isinstance(node, exp.Select):
             found.append(node)
         elif isinstance(node, exp.Subquery) and not node.alias:
-            refuse_clauses(node, problems)
+            refuse_clauses(node, "this", problems)
             waiting.append(node.this)
         elif isinstance(node, exp.SetOperation):
             _check_union(node, problems)
@@ -64,7 +64,7 @@ def _union(tree: exp.Expr, problems: Problems) -> list[exp.Select]:
 
 
 def _check_union(node: exp.SetOperation, problems: Problems) -> None:
-    refuse_clauses(exp.Union(**{k: v for k, v in node.args.items() if k != "distinct"}), problems)
+    refuse_clauses(node, "this expression distinct", problems)
     at = span(node.args["expression"]) or span(node) or (0, 1)
     if not isinstance(node, exp.Union):
         problems.add(at, f"{node.key.upper()} is not supported", "UNION ALL is the only way to combine SELECTs")

@@ -146,6 +146,8 @@ class Scope:
         return [(source, spelled) for source, spelled in found if spelled]
 
     def _unknown_alias(self, alias: str, node: exp.Expr) -> exp.Expression:
+        if any(s.columns is None and not s.alias for s in self.sources):
+            return Unknown()
         known = [s.alias for s in self.sources]
         hint = did_you_mean(alias, known) or f"the inputs are {', '.join(known)}"
         self._problems.add(node, f"{alias} is not an input of this SELECT", hint)

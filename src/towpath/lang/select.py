@@ -31,7 +31,7 @@ class SelectReader:
     def read(self, raw: exp.Select) -> Select | None:
         """The checked SELECT, or None if it had mistakes."""
         before = len(self._problems)
-        refuse_clauses(raw, self._problems)
+        refuse_clauses(raw, "expressions from_ joins where group having", self._problems)
         sources, conditions = FromReader(self._catalog, self._problems, self._inner()).read(raw)
         if not sources:
             return None

@@ -8,7 +8,7 @@ from itertools import pairwise
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
-from towpath.lang.dialect import Towpath
+from towpath.lang.dialect import Towpath, TowpathParser
 from towpath.lang.underline import Problems
 
 LONGEST_TEXT = 100_000
@@ -28,14 +28,14 @@ def read(sql: str, problems: Problems) -> exp.Expr | None:
     tokens = _tokens(sql, problems)
     if tokens is None or not _one_select(tokens, sql, problems):
         return None
-    parser = Towpath().parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=len(sql))
+    parser = TowpathParser(ErrorLevel.IMMEDIATE, error_message_context=len(sql), dialect=Towpath())
     try:
         return parser.parse(tokens, sql)[0]
     except ParseError as error:
         _syntax_problem(error, sql, problems)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        # sqlglot's parser trips over some malformed texts instead of refusing them.
-        problems.add((0, len(sql)), "this is not SQL that can be read", "simplify the text to find the part")
+    except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError):
+        # sqlglot trips over some malformed texts instead of refusing them, such as `FROM a ? at x`.
+        problems.add(parser.place(), "the text cannot be read around here")
     return None
 
 
@@ -88,11 +88,9 @@ def _syntax_problem(error: ParseError, sql: str, problems: Problems) -> None:
 
 
 def _in_words(description: str, found: str, last: bool) -> str:
-    if description.startswith("Required keyword") and last:
-        return f"the query ends too early, after {found}"
-    if "Invalid expression" in description or "Unexpected token" in description:
-        return f"did not expect {found} here"
     if description.startswith("Required keyword") or "Expected table name" in description:
-        return f"something is missing before or after {found}"
+        return f"the query ends too early, after {found}" if last else f"something is missing around {found}"
+    if "Invalid expression" in description:
+        return f"did not expect {found} here"
     wanted = re.sub(r"^Expect(ing|ed) ", "expected ", description).rstrip(".")
     return f"{wanted}, got {found}" if wanted.startswith("expected") and not last else wanted

@@ -85,6 +85,8 @@ SIGNATURES: dict[type[exp.Expr], Signature] = {
 }
 
 _SPELLING: dict[type[exp.Expr], str] = {
+    exp.And: "AND",
+    exp.Or: "OR",
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",

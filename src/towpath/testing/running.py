@@ -36,7 +36,7 @@ def job_of(workload: Workload, folder: Path) -> Job:
         source = FilesSource(type="files", path=str(folder / name), format="parquet")
         streams[name] = StreamDef(stream, source, idle_after_ms=0)
     early = {name: QueryDef(sql=q.sql) for name, q in workload.queries.items() if q.submit == 0}
-    node = NodeDef(type="embedded", cores=2, memory="2g")
+    node = NodeDef(type="embedded", cores=2, memory="2g", spark=eval(__import__("os").environ.get("SP","{}")))
     return Job(folder / "store", 50, streams, {"local": node}, early, None, ResultsDef())
 
 

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from towpath.lang import parse
+
+from .cases import catalog
+
+TEXT = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
+EXAMPLES = [
+    block for block in re.findall(r"(?:^ {4}.*\n)+", TEXT, re.MULTILINE) if re.match(r"\s+SELECT (?!items)", block)
+]
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 6
+
+
+@pytest.mark.parametrize("sql", EXAMPLES)
+def test_the_examples_of_the_guide_are_valid(sql: str) -> None:
+    assert parse(sql, catalog()).columns
