@@ -101,6 +101,12 @@ def test_generators_bring_columns_rate_and_delay() -> None:
     assert (catalog["people"].rate, catalog["people"].delay_us) == (100.0, 0)
 
 
+def test_streams_of_one_folder_differ_in_a_value() -> None:
+    streams = load(JOBS / "good" / "one_folder.yaml").streams
+    parts = {name: s.source.part for name, s in streams.items() if isinstance(s.source, FilesSource)}
+    assert parts == {**{f"pump{n}": ("device", str(n)) for n in (1, 2, 3)}, "valve": ("open", "true")}
+
+
 def test_a_range_is_many_streams() -> None:
     streams = load(JOBS / "good" / "generators.yaml").streams
     sources = [streams[f"sensor{n}"].source for n in range(1, 97)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from towpath.errors import JobError, QueryError, RuntimeFailure, StoreError, TowpathError, UnknownQueryError
 
 if TYPE_CHECKING:
-    from towpath.api import Reader, Towpath, start
+    from towpath.api import Towpath, start
+    from towpath.reader import Reader
 
 __all__ = [
     "JobError",
@@ -21,11 +23,11 @@ __all__ = [
     "start",
 ]
 
+_HOMES = {"Reader": "towpath.reader", "Towpath": "towpath.api", "start": "towpath.api"}
+
 
 def __getattr__(name: str) -> Any:
     # Spark's Python workers import this package for every micro-batch; they must not pay for the whole product.
-    if name in ("Reader", "Towpath", "start"):
-        from towpath import api
-
-        return getattr(api, name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'towpath' has no attribute {name!r}")

@@ -1,11 +1,11 @@
 """towpath from Python: the same verbs as the command line.
 
-    import towpath as tp
+import towpath as tp
 
-    with tp.start("market.yaml") as market:
-        market.submit("hot", "SELECT auction, price FROM bids WHERE price > 900")
-        market.run(seconds=30)
-        print(market.results("hot").to_pandas())
+with tp.start("market.yaml") as market:
+    market.submit("hot", "SELECT auction, price FROM bids WHERE price > 900")
+    market.run(seconds=30)
+    print(market.results("hot").to_pandas())
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -21,22 +21,24 @@ from typing import Self
 import pyarrow as pa
 
 from towpath import job as jobs
-from towpath.control.engine import Engine, Request, read_part
+from towpath.control.engine import Engine, Request
 from towpath.control.folder import QueryFolder
 from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
-from towpath.errors import Problem, ProblemsError, QueryError, UnknownQueryError
+from towpath.errors import Problem, ProblemsError, QueryError
 from towpath.job import Job, QueryDef
 from towpath.lang import parse
-from towpath.results import Part, Position, follow, read
+from towpath.reader import POLL_S, Reader
+from towpath.results import read
 from towpath.runtime import Event
 from towpath.spark.node import NodeSettings, open_session
 from towpath.spark.runtime import SparkRuntime
 from towpath.store import Store
 
+__all__ = ["Reader", "Towpath", "start"]
+
 log = logging.getLogger(__name__)
 
-POLL_S = 0.2
 Watch = Callable[[list[Event]], None]
 
 
@@ -75,7 +77,9 @@ class Towpath:
 
     # --- running -----------------------------------------------------------------------------------------------------
 
-    def run(self, *, seconds: float | None = None, stopped: threading.Event | None = None, watch: Watch | None = None) -> None:
+    def run(
+        self, *, seconds: float | None = None, stopped: threading.Event | None = None, watch: Watch | None = None
+    ) -> None:
         """Lets time pass: hears the carriers, watches the queries folder. Without `seconds`, until `stopped` is set."""
         end = None if seconds is None else time.monotonic() + seconds
         stopped = stopped or threading.Event()
@@ -89,9 +93,11 @@ class Towpath:
         if watch is not None:
             watch(events)
 
-    def drain(self) -> None:
+    def drain(self, watch: Watch | None = None) -> None:
         """Processes everything the streams have and closes all windows."""
-        self.engine.drain()
+        events = self.engine.drain()
+        if watch is not None:
+            watch(events)
         self.housekeeper.feed_sinks()
 
     def _watch_folder(self) -> None:
@@ -149,29 +155,3 @@ def _requests(job: Job) -> list[Request]:
 def _request(job: Job, name: str, definition: QueryDef) -> Request:
     sink = None if definition.sink is None else {k: str(v) for k, v in definition.sink.model_dump().items()}
     return Request(parse(definition.sql, job.catalog, name), definition.start == "now", sink, "job")
-
-
-class Reader:
-    """Reads the results of a job, running or not, without starting anything."""
-
-    def __init__(self, store: Path) -> None:
-        self._store = Store(store)
-        self._journal = Journal(self._store.journal, read_only=True)
-
-    def names(self) -> Sequence[str]:
-        return self._journal.names()
-
-    def parts(self, name: str) -> list[Part]:
-        query = self._journal.query(name)
-        if query is None:
-            raise UnknownQueryError(f"there is no query named {name!r} in {self._store.root}")
-        return [read_part(self._store, part, carrier) for part, carrier in self._journal.parts(query.id)]
-
-    def read(self, name: str) -> pa.Table:
-        return read(self.parts(name))
-
-    def follow(self, name: str, stopped: threading.Event | None = None) -> Iterator[pa.Table]:
-        """What there is, then what comes, until `stopped` is set."""
-        stopped = stopped or threading.Event()
-        for chunk in follow(lambda: self.parts(name), Position(), lambda: not stopped.wait(POLL_S)):
-            yield chunk.table

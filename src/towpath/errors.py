@@ -1,12 +1,13 @@
 """Every exception of towpath.
 
-    TowpathError                what a user may see: one message, no stack trace
-    ├── ProblemsError           several mistakes of the input, all at once
-    │   ├── QueryError          in a query's SQL
-    │   └── JobError            in a job file
-    ├── StoreError              the store is locked, missing, of another job, or damaged
-    ├── UnknownQueryError       a name that no query has
-    └── RuntimeFailure          Spark stopped a carrier, or could not be started
+TowpathError                what a user may see: one message, no stack trace
+├── ProblemsError           several mistakes of the input, all at once
+│   ├── QueryError          in a query's SQL
+│   └── JobError            in a job file
+├── StoreError              the store is locked, missing, of another job, or damaged
+├── StreamError             a stream's data cannot be read
+├── UnknownQueryError       a name that no query has
+└── RuntimeFailure          Spark stopped a carrier, or could not be started
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ class JobError(ProblemsError):
 
 
 class StoreError(TowpathError):
+    pass
+
+
+class StreamError(TowpathError):
     pass
 
 

@@ -81,8 +81,14 @@ def listed(words: Iterable[str]) -> str:
 def meant(word: str, known: Iterable[str]) -> str:
     """The hint for a word that is not one of the known ones."""
     names = list(known)
-    close = difflib.get_close_matches(word.lower(), names, n=1)
-    return (f"did you mean {close[0]}? " if close else "") + f"known: {listed(names)}"
+    close = close_to(word, names)
+    return (f"did you mean {close}? " if close else "") + f"known: {listed(names)}"
+
+
+def close_to(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant."""
+    close = difflib.get_close_matches(word.lower(), known, n=1)
+    return close[0] if close else None
 
 
 def _duration_us(value: object) -> int:

@@ -54,7 +54,7 @@ class Store:
         return self.root / "sinks" / f"{query}.json"
 
     def lock(self) -> IO[str]:
-        """Takes the store for this process until the returned file is closed; the kernel lets go of it when the process dies."""
+        """Takes the store for this process until the file is closed; the kernel lets go of it when the process dies."""
         self.root.mkdir(parents=True, exist_ok=True)
         file = (self.root / "lock").open("a+")
         try:
@@ -64,7 +64,8 @@ class Store:
             owner = file.read().strip() or "unknown"
             file.close()
             raise StoreError(
-                f"{self.root}: another towpath runs on this store (process {owner}); stop it first, or give this job its own store"
+                f"{self.root}: another towpath runs on this store (process {owner}); stop it first, "
+                "or give this job its own store"
             ) from None
         file.seek(0)
         file.truncate()

@@ -7,11 +7,18 @@ import logging
 import click
 from rich.logging import RichHandler
 
-from towpath.cli import check
+from towpath.cli import bench, check, demo, explain, results, run
 from towpath.cli.failures import GuardedGroup
 from towpath.cli.output import MESSAGES
 
-COMMANDS: tuple[click.Command, ...] = (check.command,)
+COMMANDS: tuple[click.Command, ...] = (
+    check.command,
+    explain.command,
+    run.command,
+    results.command,
+    demo.command,
+    bench.command,
+)
 
 
 @click.group(
@@ -23,7 +30,9 @@ COMMANDS: tuple[click.Command, ...] = (check.command,)
 @click.option("-v", "--verbose", is_flag=True, help="Tell on stderr what is being done.")
 def main(verbose: bool) -> None:
     """Run thousands of standing SQL queries over live streams on Spark."""
-    logging.basicConfig(format="%(message)s", handlers=[RichHandler(console=MESSAGES, show_path=False)])
+    told = RichHandler(console=MESSAGES, show_path=False)
+    told.addFilter(logging.Filter("towpath"))  # what libraries log comes with stack traces
+    logging.basicConfig(format="%(message)s", handlers=[told])
     logging.getLogger("towpath").setLevel(logging.DEBUG if verbose else logging.WARNING)
 
 

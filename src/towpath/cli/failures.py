@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import select
 import sys
 import traceback
 from contextlib import suppress
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ INTERNAL = 70  # EX_SOFTWARE of sysexits.h
 STOPPED = 130  # as a shell reports SIGINT
 CLOSED = 141  # as a shell reports SIGPIPE
 
+LOG_BYTES = 20_000_000
 _LOG_FOLDER = "towpath.log_folder"
 
 
@@ -51,6 +54,35 @@ class GuardedGroup(click.Group):
 def log_in(folder: Path) -> None:
     """From now on the details of an internal error go to this folder (the store's, once a command has one)."""
     click.get_current_context().meta[_LOG_FOLDER] = folder
+
+
+def keep_log(folder: Path) -> None:
+    """From now on what is logged goes to towpath.log in this folder, and to stderr only with --verbose."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log_in(folder)
+    handler = RotatingFileHandler(folder / "towpath.log", maxBytes=LOG_BYTES, backupCount=3, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root, own = logging.getLogger(), logging.getLogger("towpath")
+    before = root.handlers
+    root.handlers = [handler, *(before if own.level == logging.DEBUG else [])]
+    own.setLevel(min(own.level, logging.INFO))
+
+    def forget() -> None:
+        root.handlers = before
+        handler.close()
+
+    click.get_current_context().call_on_close(forget)
+    _keep_what_processes_say(folder / "spark.err")
+
+
+def _keep_what_processes_say(file: Path) -> None:
+    """Spark's processes inherit stderr, and some of them, and PySpark here, end with a stack trace when stopped."""
+    try:
+        ours = os.dup(sys.stderr.fileno())
+    except io.UnsupportedOperation:  # stderr is a stream in memory, which no process inherits
+        return
+    os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), sys.stderr.fileno())
+    MESSAGES.file = os.fdopen(ours, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
 
 
 def show(error: TowpathError) -> None:

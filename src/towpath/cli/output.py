@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -15,6 +16,14 @@ MESSAGES = Console(stderr=True, highlight=False, markup=False)
 PATIENCE_S = 2.0  # what takes longer says so
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+
+
+def event_time(us: int | None) -> str:
+    return "-" if us is None else f"{datetime.fromtimestamp(us / 1e6, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def seconds_text(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds:.2f} s"
 
 
 def print_json(value: Any) -> None:

@@ -1,13 +1,14 @@
-"""Decides; does nothing. Every method returns the instructions that carry the decision out and notes which records changed.
+"""Decides; does nothing. Methods return the instructions that carry a decision out and note which records changed.
 
 How a query comes and goes without anything being restarted:
-- A fragment is put into its carrier's assignment table under a new version. The first micro-batch that reports that version is the
-  first that saw it, so the fragment answers for all event times above the highest one of the batches before (`from`).
-- A fragment that leaves is taken out. The first micro-batch that reports a table without it was preceded by batches that had it;
-  it answers for event times below what those had completely seen, newest - allowed delay (`until`).
+- A fragment is put into its carrier's assignment table under a new version. The first micro-batch that reports that
+  version is the first that surely saw it, so the fragment answers for all event times above the highest one of the
+  batches before (`from`). What a carrier has from its very first batch on answers for everything.
+- A fragment that leaves is taken out. All batches heard of until then had it, so it answers for the event times that
+  those had seen completely on every input: below newest - allowed delay (`until`).
 - Readers of the results apply [from, until), so nothing has to be timed: no pause, no fence in the future.
-- After a crash Spark may repeat a micro-batch whose results were already written with the table of that time. Therefore the first
-  batch after a start confirms nothing, except what the carrier's very first start already had.
+- Before a carrier is started again there may have been batches that nobody heard of, and Spark may repeat one whose
+  results were written with the table of that time: runs.py says what can still be known.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from towpath.control.records import (
+    BEGINNING_US,
     CarrierRecord,
     FragmentRecord,
     PartRecord,
@@ -25,6 +27,7 @@ from towpath.control.records import (
     State,
     Status,
 )
+from towpath.control.runs import Run
 from towpath.plan.assignment import Row, log_columns, rows
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Family, Template, merge_all, template_of
@@ -66,9 +69,12 @@ class Controller:
         self._running = {q.name: q for q in state.queries.values() if q.running}
         self._query_ids = count(max(state.queries, default=0) + 1)
         self._fragment_ids = count(max(state.fragments, default=0) + 1)
-        self._by_signature: dict[str, list[FragmentRecord]] = {}
+        self._runs: dict[str, Run] = {}
+        # Fragments by number: those in a carrier's table, those of a signature, those that a batch will decide about.
+        self._present: dict[str, dict[int, FragmentRecord]] = {}
+        self._by_signature: dict[str, dict[int, FragmentRecord]] = {}
+        self._waiting: dict[str, dict[int, FragmentRecord]] = {}
         self._users: dict[int, list[PartRecord]] = {}
-        self._waiting: dict[str, list[FragmentRecord]] = {}  # joining or leaving, by carrier
         for fragment in state.fragments.values():
             self._index(fragment)
         for part in state.parts.values():
@@ -87,13 +93,11 @@ class Controller:
     def submit(self, submissions: Sequence[Submission]) -> list[Instruction]:
         """Takes queries in. Those that come together may share a new carrier."""
         wanted = [template_of(p) for s in submissions for p in s.pipelines if self._reusable(p) is None]
-        started = self._new_carriers(t for t in wanted if self._covering(t) is None)
+        self._new_carriers(t for t in wanted if self._covering(t) is None)
         touched: dict[str, None] = {}
         for submission in submissions:
             touched |= dict.fromkeys(self._submit(submission))
-        for carrier in started:
-            carrier.started_version = carrier.version + 1
-        return [*self._publish(touched), *(StartCarrier(c.id) for c in started)]
+        return [*self._publish(touched), *self._start(touched)]
 
     def withdraw(self, name: str) -> list[Instruction]:
         query = self._running.pop(name, None)
@@ -101,45 +105,35 @@ class Controller:
             return []
         query.running = False
         self._note(query)
-        touched = {}
+        touched: dict[str, None] = {}
         for part in self.state.parts_of(query.id):
             fragment = self.state.fragments[part.fragment]
-            if self._users[fragment.id] == [part]:
-                self._leave(fragment)
+            self._end(part, self.state.carriers[fragment.carrier])
+            if not self._users[fragment.id]:
+                self._leave(fragment, part)
                 touched[fragment.carrier] = None
-            else:
-                newest = self.state.carriers[fragment.carrier].newest_us
-                self._end(part, 0 if newest is None else newest + 1)
         return self._publish(touched)
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    def handle(self, event: BatchDone) -> list[Instruction]:
-        carrier = self.state.carriers[event.carrier]
-        before = carrier.newest_us
+    def handle(self, event: BatchDone) -> None:
+        carrier, run = self.state.carriers[event.carrier], self._runs[event.carrier]
+        before_us = run.hear(event, carrier.delay_us)
         self._observe(carrier, event)
-        instructions: list[Instruction] = []
-        if event.first and carrier.batches > 1 and any(f.status is Status.LEAVING for f in self._pending(carrier)):
-            # They were put back for the batch that may have been a repetition; now they can go.
-            for fragment in self._pending(carrier):
-                if fragment.status is Status.LEAVING:
-                    fragment.version = carrier.version + 1
-            instructions = self._publish([carrier.id])
-        elif event.version is not None:
-            for fragment in self._pending(carrier):
-                if fragment.version <= event.version:
-                    self._confirm(fragment, carrier, event, before)
-        return instructions
+        for fragment in list(self._waiting.get(carrier.id, {}).values()):
+            if fragment.status is Status.LEAVING:
+                self._let_go(fragment, event)
+            elif run.sure and event.version is not None and fragment.version <= event.version:
+                self._confirm(fragment, before_us)
 
     def resume(self) -> list[Instruction]:
-        """After a start from the journal: which carriers to run, with everything that was in their tables when the last run ended."""
+        """After a start from the journal: which carriers to run."""
         needed = dict.fromkeys(f.carrier for f in self.state.fragments.values() if f.status is not Status.GONE)
-        return [*self._publish(needed), *(StartCarrier(c) for c in needed)]
+        return [*self._publish(needed), *self._start(needed)]
 
-    def rows(self, carrier: str, *, resuming: bool = False) -> list[Row]:
-        """The assignment table of a carrier. While resuming, fragments on their way out are in it once more."""
-        kept = {Status.JOINING, Status.LIVE} | ({Status.LEAVING} if resuming else set())
-        return [r for f in self.state.fragments.values() if f.carrier == carrier and f.status in kept for r in f.rows]
+    def rows(self, carrier: str) -> list[Row]:
+        """The assignment table of a carrier."""
+        return [row for fragment in self._present.get(carrier, {}).values() for row in fragment.rows]
 
     # --- decisions ---------------------------------------------------------------------------------------------------
 
@@ -160,28 +154,25 @@ class Controller:
                 fragment.id,
                 tuple(zip(submission.columns, log_columns(pipeline, template), strict=True)),
                 pipeline.window is not None,
-                submission.from_now,
             )
             self.state.parts[query.id, branch] = part
             self._users.setdefault(fragment.id, []).append(part)
             if fragment.status is Status.LIVE:
-                self._begin(part, fragment)
+                self._begin(part, fragment, from_now=submission.from_now)
             self._note(part)
 
     def _reusable(self, pipeline: Pipeline) -> FragmentRecord | None:
-        """A running fragment with an equal signature, in a carrier that also has the columns asked for."""
-        for fragment in self._by_signature.get(pipeline.signature, ()):
-            alive = fragment.status in (Status.JOINING, Status.LIVE)
-            if alive and self.state.carriers[fragment.carrier].template.covers(template_of(pipeline)):
+        """A fragment with an equal signature, in a carrier that also has the columns asked for."""
+        for fragment in self._by_signature.get(pipeline.signature, {}).values():
+            if self.state.carriers[fragment.carrier].template.covers(template_of(pipeline)):
                 return fragment
         return None
 
     def _covering(self, template: Template) -> CarrierRecord | None:
         return next((c for c in self.state.carriers.values() if c.template.covers(template)), None)
 
-    def _new_carriers(self, templates: Iterable[Template]) -> list[CarrierRecord]:
-        """Carriers for shapes nobody covers yet; each also covers what its family had, so that their number stays small."""
-        created = []
+    def _new_carriers(self, templates: Iterable[Template]) -> None:
+        """Carriers for shapes nobody covers yet; each also covers what its family had, so that they stay few."""
         for template in merge_all(templates):
             wide = template
             for existing in self.state.carriers.values():
@@ -190,11 +181,9 @@ class Controller:
             carrier = CarrierRecord(f"c{len(self.state.carriers)}", wide, self._delay(wide.family))
             self.state.carriers[carrier.id] = carrier
             self._note(carrier)
-            created.append(carrier)
-        return created
 
     def _delay(self, family: Family) -> int:
-        return max(s.delay_us for s in self._catalog.values() if s.schema_class in family.classes)
+        return max((s.delay_us for s in self._catalog.values() if s.schema_class in family.classes), default=0)
 
     def _new_fragment(self, pipeline: Pipeline) -> FragmentRecord:
         carrier = self._covering(template_of(pipeline))
@@ -207,62 +196,63 @@ class Controller:
             carrier.id,
             tuple(rows(number, pipeline, carrier.template)),
             max(s.range_us for s in pipeline.sources) if joined else 0,
-            version=carrier.version + 1,
+            Status.JOINING if carrier.version else Status.LIVE,
+            carrier.version + 1,
         )
         self.state.fragments[number] = fragment
         self._index(fragment)
         self._note(fragment)
         return fragment
 
-    def _confirm(self, fragment: FragmentRecord, carrier: CarrierRecord, event: BatchDone, before: int | None) -> None:
-        """A micro-batch has seen the table with (or without) the fragment."""
-        original = carrier.started_version is not None and fragment.version <= carrier.started_version
-        if event.first and not (fragment.status is Status.JOINING and original):
-            return
-        if fragment.status is Status.JOINING:
-            fragment.status = Status.LIVE
-            fragment.from_us = None if original or before is None else before + 1 + fragment.lookback_us
-            for part in self._users.get(fragment.id, ()):
-                self._begin(part, fragment)
-        else:
-            fragment.status = Status.GONE
-            for part in self._users.pop(fragment.id, []):
-                self._end(part, 0 if before is None else before - carrier.delay_us)
-        self._waiting[carrier.id].remove(fragment)
+    def _confirm(self, fragment: FragmentRecord, before_us: int | None) -> None:
+        """A micro-batch saw the table with the fragment; the batches before it had times up to `before_us`."""
+        fragment.status = Status.LIVE
+        fragment.from_us = None if before_us is None else before_us + 1 + fragment.lookback_us
+        del self._waiting[fragment.carrier][fragment.id]
         self._note(fragment)
+        for part in self._users[fragment.id]:
+            self._begin(part, fragment)
 
-    def _begin(self, part: PartRecord, fragment: FragmentRecord) -> None:
-        carrier = self.state.carriers[fragment.carrier]
-        newest = carrier.newest_us
-        if part.from_now and newest is not None and carrier.batches > 1:
+    def _begin(self, part: PartRecord, fragment: FragmentRecord, *, from_now: bool = False) -> None:
+        newest = self.state.carriers[fragment.carrier].newest_us
+        part.from_us = fragment.from_us
+        if from_now and newest is not None:
             part.from_us = max(newest + 1 + fragment.lookback_us, fragment.from_us or newest)
-        else:
-            part.from_us = fragment.from_us
         part.settled = True
         self._note(part)
 
-    def _end(self, part: PartRecord, until_us: int) -> None:
-        part.until_us = until_us if part.settled else 0
+    def _end(self, part: PartRecord, carrier: CarrierRecord) -> None:
+        """What is not completely seen is not answered for, also while others use the fragment: they may leave next."""
+        complete = carrier.complete_us
+        part.until_us = complete if part.settled and complete is not None else BEGINNING_US
         part.settled = True
-        users = self._users.get(part.fragment, [])
-        if part in users:
-            users.remove(part)
+        self._users[part.fragment].remove(part)
         self._note(part)
 
-    def _leave(self, fragment: FragmentRecord) -> None:
-        if fragment.status is Status.LIVE:
-            self._waiting.setdefault(fragment.carrier, []).append(fragment)
-        fragment.status = Status.LEAVING
-        fragment.version = self.state.carriers[fragment.carrier].version + 1
+    def _leave(self, fragment: FragmentRecord, last: PartRecord) -> None:
+        """Out of the table. Windows that are still open are owed, so the carrier is needed until they are closed."""
+        del self._present[fragment.carrier][fragment.id]
+        del self._by_signature[fragment.signature][fragment.id]
+        self._waiting.get(fragment.carrier, {}).pop(fragment.id, None)
+        owed = last.windowed and last.until_us != BEGINNING_US
+        fragment.status = Status.LEAVING if owed else Status.GONE
+        fragment.until_us = last.until_us
+        self._index(fragment)
         self._note(fragment)
+
+    def _let_go(self, fragment: FragmentRecord, event: BatchDone) -> None:
+        assert fragment.until_us is not None, "decided when it left"
+        if event.watermark_us is not None and event.watermark_us >= fragment.until_us:
+            fragment.status = Status.GONE
+            del self._waiting[fragment.carrier][fragment.id]
+            self._note(fragment)
 
     def _observe(self, carrier: CarrierRecord, event: BatchDone) -> None:
-        times = [t for t in event.newest_us if t is not None]
-        if event.first and carrier.batches:
-            # What the batches before the restart had seen may be a little more than was written down: never more than the delay.
-            times = [t + carrier.delay_us for t in times]
-        known = [carrier.newest_us] if carrier.newest_us is not None else []
-        carrier.newest_us = max([*times, *known], default=None)
+        before = carrier.inputs_us or (None,) * len(event.newest_us)
+        carrier.inputs_us = tuple(
+            max((t for t in times if t is not None), default=None)
+            for times in zip(before, event.newest_us, strict=True)
+        )
         carrier.watermark_us = event.watermark_us
         carrier.batches += 1
         carrier.late += event.late
@@ -277,14 +267,21 @@ class Controller:
             instructions.append(Publish(name))
         return instructions
 
-    def _pending(self, carrier: CarrierRecord) -> list[FragmentRecord]:
-        return list(self._waiting.get(carrier.id, ()))
+    def _start(self, carriers: Iterable[str]) -> list[Instruction]:
+        """Those that do not run, among them carriers that had no queries left when the job was last stopped."""
+        stopped = [self.state.carriers[name] for name in carriers if name not in self._runs]
+        for carrier in stopped:
+            # The streams of a job may have changed since; what was read before came with the delay of then.
+            carrier.delay_us = max(carrier.delay_us, self._delay(carrier.template.family))
+            self._runs[carrier.id] = Run(len(carrier.template.family.classes))
+        return [StartCarrier(c.id) for c in stopped]
 
     def _index(self, fragment: FragmentRecord) -> None:
-        self._by_signature.setdefault(fragment.signature, []).append(fragment)
+        if fragment.status in (Status.JOINING, Status.LIVE):
+            self._present.setdefault(fragment.carrier, {})[fragment.id] = fragment
+            self._by_signature.setdefault(fragment.signature, {})[fragment.id] = fragment
         if fragment.status in (Status.JOINING, Status.LEAVING):
-            self._waiting.setdefault(fragment.carrier, []).append(fragment)
+            self._waiting.setdefault(fragment.carrier, {})[fragment.id] = fragment
 
     def _note(self, record: Record) -> None:
         self.changed[id(record)] = record
-

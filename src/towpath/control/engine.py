@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Request:
-    """A query to be taken in. `origin` tells who asked: queries of a job file leave with it, others stay until withdrawn."""
+    """A query to be taken in. `origin` tells who asked: those of a job file leave with it, others when withdrawn."""
 
     query: Query
     from_now: bool = False
@@ -39,16 +39,18 @@ class Request:
 
 
 class Engine:
-    def __init__(self, store: Store, journal: Journal, runtime: Runtime, catalog: Catalog, *, idle_after_s: float | None) -> None:
+    def __init__(
+        self, store: Store, journal: Journal, runtime: Runtime, catalog: Catalog, *, idle_after_s: float | None
+    ) -> None:
         self._store = store
         self._journal = journal
         self._runtime = runtime
         self._catalog = catalog
         self._idle_after_s = idle_after_s
         self.controller = Controller(journal.load(), catalog)
-        self._newest: dict[str, list[int | None]] = {}
-        self._heard: dict[str, float] = {}
-        self._act(self.controller.resume(), resuming=True)
+        self._heard: dict[str, float] = {}  # when a carrier last had tuples
+        self._ticked: dict[str, float] = {}  # the same, or when it was last ticked
+        self._act(self.controller.resume())
 
     def __enter__(self) -> Self:
         return self
@@ -93,25 +95,17 @@ class Engine:
     def poll(self) -> list[Event]:
         """Hears what the carriers did and reacts. Call it a few times a second."""
         events = self._runtime.events()
-        instructions: list[Instruction] = []
         for event in events:
             if isinstance(event, BatchDone):
-                self._heed(event)
-                instructions += self.controller.handle(event)
-        self._act(instructions)
+                if event.rows:
+                    self._heard[event.carrier] = self._ticked[event.carrier] = time.monotonic()
+                self.controller.handle(event)
+        self._save()
         failed = [e for e in events if isinstance(e, CarrierFailed)]
         if failed:
             raise RuntimeFailure("\n".join(f"carrier {e.carrier} stopped: {e.message}" for e in failed))
         self._tick_idle()
         return events
-
-    def _heed(self, event: BatchDone) -> None:
-        before = self._newest.setdefault(event.carrier, [None] * len(event.newest_us))
-        self._newest[event.carrier] = [
-            max([t for t in (a, b) if t is not None], default=None) for a, b in zip(before, event.newest_us, strict=True)
-        ]
-        if event.rows:
-            self._heard[event.carrier] = time.monotonic()
 
     def _tick_idle(self) -> None:
         """A stream that has gone silent must not keep the last windows open: its event time goes on with the clock."""
@@ -119,28 +113,27 @@ class Engine:
             return
         now = time.monotonic()
         for carrier, heard in self._heard.items():
-            silence = now - heard
             newest = self.controller.state.carriers[carrier].newest_us
-            if silence > self._idle_after_s and newest is not None:
-                self._runtime.tick(carrier, newest + int(silence * 1e6))
-                self._heard[carrier] = now
+            if now - self._ticked[carrier] > self._idle_after_s and newest is not None:
+                self._runtime.tick(carrier, newest + int((now - heard) * 1e6))
+                self._ticked[carrier] = now
 
     def settle(self, carrier: str) -> None:
         """Waits until a carrier has processed everything its inputs offer."""
         self._runtime.settle(carrier)
 
-    def drain(self) -> None:
-        """Processes everything the streams have, then closes all windows. Tuples that come for a closed window later are late."""
+    def drain(self) -> list[Event]:
+        """Processes everything the streams have, then closes all windows; what comes for them afterwards is late."""
         self._runtime.finish_input()
         for carrier in self.carriers:
             self._runtime.settle(carrier.id)
-        self.poll()
+        events = self.poll()
         for carrier in self.carriers:
             if carrier.newest_us is not None:
                 self._runtime.tick(carrier.id, carrier.newest_us + self._horizon_us(carrier))
         for carrier in self.carriers:
             self._runtime.settle(carrier.id)
-        self.poll()
+        return events + self.poll()
 
     def _horizon_us(self, carrier: CarrierRecord) -> int:
         """How far event time must go for every open window of a carrier to close."""
@@ -169,19 +162,22 @@ class Engine:
 
     # --- doing -------------------------------------------------------------------------------------------------------
 
-    def _act(self, instructions: Iterable[Instruction], *, resuming: bool = False) -> None:
-        if self.controller.changed:
-            self._journal.save(self.controller.changed.values())
-            self.controller.changed.clear()
+    def _act(self, instructions: Iterable[Instruction]) -> None:
+        self._save()
         for instruction in instructions:
             carrier = self.controller.state.carriers[instruction.carrier]
             match instruction:
                 case Publish():
-                    rows = self.controller.rows(carrier.id, resuming=resuming)
+                    rows = self.controller.rows(carrier.id)
                     self._runtime.publish(carrier.id, carrier.template, carrier.version, rows)
                 case StartCarrier():
                     log.info("starting carrier %s: %s", carrier.id, carrier.template.family.kind)
                     self._runtime.start(carrier.id, carrier.template)
+
+    def _save(self) -> None:
+        if self.controller.changed:
+            self._journal.save(self.controller.changed.values())
+            self.controller.changed.clear()
 
 
 def read_part(store: Store, part: PartRecord, carrier: str) -> Part:

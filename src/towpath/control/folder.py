@@ -1,4 +1,7 @@
-"""The queries folder: every *.sql file in it is a query named by its stem. Writing a file submits it, deleting it withdraws it."""
+"""The queries folder: every *.sql file in it is a query named by its stem.
+
+Writing a file submits it, deleting it withdraws it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ class QueryFolder:
     def changes(self) -> Changes:
         """What is new, changed or gone since the last call."""
         now = self._stamps()
-        written = {name: text for name, stamp in now.items() if self._known.get(name) != stamp and (text := self._read(name))}
+        fresh = [name for name, stamp in now.items() if self._known.get(name) != stamp]
+        written = {name: text for name in fresh if (text := self._read(name))}
         removed = tuple(name for name in self._known if name not in now)
         self._known = now
         return Changes(written, removed)

@@ -6,13 +6,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Self
 
 from towpath.control.engine import read_part
 from towpath.control.journal import Journal
 from towpath.control.records import QueryRecord
-from towpath.results import ConsoleSink, MemorySink, ParquetSink, Sink, SinkFeeder, compact, retain
+from towpath.results import ConsoleSink, MemorySink, ParquetSink, Part, Sink, SinkFeeder, compact, retain
 from towpath.store import Store
 
 log = logging.getLogger(__name__)
@@ -51,21 +52,30 @@ class Housekeeper:
     def feed_sinks(self) -> None:
         """Brings the sinks up to what the log has now."""
         with self._busy:
-            journal = Journal(self._store.journal, read_only=True)
-            try:
-                for query in journal.with_sinks():
-                    parts = [read_part(self._store, part, carrier) for part, carrier in journal.parts(query.id)]
-                    self._feeder(query).feed(parts)
-            finally:
-                journal.close()
+            for feeder, parts in self._fed():
+                feeder.feed(parts)
 
     def tidy(self) -> None:
-        """Merges small files of the results logs and removes what is older than the retention."""
+        """Merges small files of the results logs and removes what is older than the retention and was fed to sinks."""
         with self._busy:
+            fed = self._fed()
             for root in sorted((self._store.root / "results").glob("*")):
                 compact(root)
                 if self._retention_us is not None:
-                    retain(root, time.time_ns() // 1000 - self._retention_us)
+                    needed = [feeder.position.needed_from(root, parts) for feeder, parts in fed]
+                    first = min((batch for batch in needed if batch is not None), default=None)
+                    retain(root, time.time_ns() // 1000 - self._retention_us, keep_from_batch=first)
+
+    def _fed(self) -> list[tuple[SinkFeeder, list[Part]]]:
+        """The queries with sinks: what feeds them, and where their results are."""
+        with closing(Journal(self._store.journal, read_only=True)) as journal:
+            return [
+                (
+                    self._feeder(query),
+                    [read_part(self._store, part, carrier) for part, carrier in journal.parts(query.id)],
+                )
+                for query in journal.with_sinks()
+            ]
 
     def _feeder(self, query: QueryRecord) -> SinkFeeder:
         key = f"{query.name}-{query.id}"

@@ -1,4 +1,4 @@
-"""The journal: every record of the controller in SQLite, so that a job goes on where it was, and readers find results."""
+"""The journal: every record of the controller in SQLite, so that a job goes on where it was and results are found."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ from towpath.control.records import CarrierRecord, FragmentRecord, PartRecord, Q
 from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
 
-FORMAT = 1  # raised when the tables change
+FORMAT = 2  # raised when the tables change
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS carriers (id TEXT PRIMARY KEY, template TEXT NOT NULL, delay_us INTEGER NOT NULL, version INTEGER NOT NULL,
-    started_version INTEGER, newest_us INTEGER, watermark_us INTEGER, batches INTEGER NOT NULL, late INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS fragments (id INTEGER PRIMARY KEY, signature TEXT NOT NULL, carrier TEXT NOT NULL, rows TEXT NOT NULL,
-    lookback_us INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL, from_us INTEGER);
-CREATE TABLE IF NOT EXISTS parts (query INTEGER NOT NULL, branch INTEGER NOT NULL, fragment INTEGER NOT NULL, columns TEXT NOT NULL,
-    windowed INTEGER NOT NULL, from_now INTEGER NOT NULL, settled INTEGER NOT NULL, from_us INTEGER, until_us INTEGER,
+CREATE TABLE IF NOT EXISTS carriers (
+    id TEXT PRIMARY KEY, template TEXT NOT NULL, delay_us INTEGER NOT NULL, version INTEGER NOT NULL,
+    inputs_us TEXT NOT NULL, watermark_us INTEGER, batches INTEGER NOT NULL, late INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS fragments (
+    id INTEGER PRIMARY KEY, signature TEXT NOT NULL, carrier TEXT NOT NULL, rows TEXT NOT NULL,
+    lookback_us INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL, from_us INTEGER,
+    until_us INTEGER);
+CREATE TABLE IF NOT EXISTS parts (
+    query INTEGER NOT NULL, branch INTEGER NOT NULL, fragment INTEGER NOT NULL, columns TEXT NOT NULL,
+    windowed INTEGER NOT NULL, settled INTEGER NOT NULL, from_us INTEGER, until_us INTEGER,
     PRIMARY KEY (query, branch));
-CREATE TABLE IF NOT EXISTS queries (id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT,
+CREATE TABLE IF NOT EXISTS queries (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT,
     origin TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS queries_by_name ON queries (name);
 """
@@ -37,13 +42,16 @@ class Journal:
         if read_only and not path.exists():
             raise StoreError(f"{path.parent}: there is no job here yet; `towpath run JOB` makes one")
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._db = sqlite3.connect(f"{path.as_uri()}?mode=ro" if read_only else path.as_uri(), uri=True, timeout=30)
-        if not read_only:
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(TABLES)
-            self._about("format", str(FORMAT))
-        self._check_format()
+        uri = path.absolute().as_uri()
+        self._db = sqlite3.connect(f"{uri}?mode=ro" if read_only else uri, uri=True, timeout=30)
+        try:
+            if not read_only:
+                self._make_tables()
+            self._check_format()
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{path}: expected a journal of towpath: {error}; restore the file, or start with a new store"
+            ) from error
 
     def close(self) -> None:
         self._db.close()
@@ -64,11 +72,9 @@ class Journal:
     def load(self) -> State:
         state = State()
         for row in self._db.execute("SELECT * FROM carriers ORDER BY length(id), id"):
-            carrier = CarrierRecord(row[0], load_template(json.loads(row[1])), *row[2:])
-            state.carriers[carrier.id] = carrier
+            state.carriers[row[0]] = _carrier(row)
         for row in self._db.execute("SELECT * FROM fragments"):
-            rows = tuple({k: load_value(v) for k, v in r.items()} for r in json.loads(row[3]))
-            state.fragments[row[0]] = FragmentRecord(*row[:3], rows, row[4], Status(row[5]), *row[6:])
+            state.fragments[row[0]] = _fragment(row)
         for row in self._db.execute("SELECT * FROM parts"):
             state.parts[row[0], row[1]] = _part(row)
         for row in self._db.execute("SELECT * FROM queries"):
@@ -88,9 +94,19 @@ class Journal:
     def parts(self, query: int) -> list[tuple[PartRecord, str]]:
         """The parts of a query with their carriers."""
         found = self._db.execute(
-            "SELECT p.*, f.carrier FROM parts p JOIN fragments f ON f.id = p.fragment WHERE query = ? ORDER BY branch", (query,)
+            "SELECT p.*, f.carrier FROM parts p JOIN fragments f ON f.id = p.fragment WHERE query = ? ORDER BY branch",
+            (query,),
         )
         return [(_part(row[:-1]), row[-1]) for row in found]
+
+    def queries(self) -> list[tuple[QueryRecord, list[PartRecord]]]:
+        """The newest query of every name with its parts, by name."""
+        newest = "SELECT max(id) FROM queries GROUP BY name"
+        parts: dict[int, list[PartRecord]] = {}
+        for row in self._db.execute(f"SELECT * FROM parts WHERE query IN ({newest}) ORDER BY query, branch"):
+            parts.setdefault(row[0], []).append(_part(row))
+        found = self._db.execute(f"SELECT * FROM queries WHERE id IN ({newest}) ORDER BY name")
+        return [(query, parts[query.id]) for query in map(_query, found)]
 
     def with_sinks(self) -> list[QueryRecord]:
         """The queries that have a sink of their own."""
@@ -102,6 +118,12 @@ class Journal:
         with self._db:
             self._db.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (key, default))
         return str(self._db.execute("SELECT value FROM about WHERE key = ?", (key,)).fetchone()[0])
+
+    def _make_tables(self) -> None:
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.executescript(TABLES)
+        self._about("format", str(FORMAT))
 
     def _check_format(self) -> None:
         (found,) = self._db.execute("SELECT value FROM about WHERE key = 'format'").fetchone()
@@ -115,13 +137,14 @@ class Journal:
 def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
     match record:
         case CarrierRecord():
-            values = [getattr(record, f) for f in record.__dataclass_fields__]
-            values[1] = json.dumps(dump_template(record.template))
-            return "carriers", tuple(values)
+            template, inputs = json.dumps(dump_template(record.template)), json.dumps(record.inputs_us)
+            counts = (record.watermark_us, record.batches, record.late)
+            return "carriers", (record.id, template, record.delay_us, record.version, inputs, *counts)
         case FragmentRecord():
             rows = json.dumps([{k: dump_value(v) for k, v in row.items()} for row in record.rows])
-            return "fragments", (record.id, record.signature, record.carrier, rows, record.lookback_us, str(record.status),
-                                 record.version, record.from_us)  # fmt: skip
+            name = (record.id, record.signature, record.carrier)
+            status = (str(record.status), record.version, record.from_us, record.until_us)
+            return "fragments", (*name, rows, record.lookback_us, *status)
         case PartRecord():
             values = list(astuple(record))
             values[3] = json.dumps(record.columns)
@@ -131,10 +154,23 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
             return "queries", (record.id, record.name, record.sql, record.running, sink, record.origin)
 
 
+def _carrier(row: tuple[Any, ...]) -> CarrierRecord:
+    number, template, delay_us, version, inputs_us, *counts = row
+    return CarrierRecord(
+        number, load_template(json.loads(template)), delay_us, version, tuple(json.loads(inputs_us)), *counts
+    )
+
+
+def _fragment(row: tuple[Any, ...]) -> FragmentRecord:
+    number, signature, carrier, rows, lookback_us, status, version, from_us, until_us = row
+    table = tuple({k: load_value(v) for k, v in r.items()} for r in json.loads(rows))
+    return FragmentRecord(number, signature, carrier, table, lookback_us, Status(status), version, from_us, until_us)
+
+
 def _part(row: tuple[Any, ...]) -> PartRecord:
-    query, branch, fragment, columns, windowed, from_now, settled, from_us, until_us = row
+    query, branch, fragment, columns, windowed, settled, from_us, until_us = row
     names = tuple((out, log) for out, log in json.loads(columns))
-    return PartRecord(query, branch, fragment, names, bool(windowed), bool(from_now), bool(settled), from_us, until_us)
+    return PartRecord(query, branch, fragment, names, bool(windowed), bool(settled), from_us, until_us)
 
 
 def _query(row: tuple[Any, ...]) -> QueryRecord:

@@ -8,11 +8,13 @@ from enum import StrEnum
 from towpath.plan.assignment import Row
 from towpath.plan.templates import Template
 
+BEGINNING_US = -62_135_596_800_000_000  # 0001-01-01, before which there is no timestamp
+
 
 class Status(StrEnum):
     JOINING = "joining"  # in the assignment table, not yet seen by a micro-batch
     LIVE = "live"
-    LEAVING = "leaving"  # out of the table, but a micro-batch may still have it
+    LEAVING = "leaving"  # out of the table, with windows that are not closed yet
     GONE = "gone"
 
 
@@ -22,11 +24,20 @@ class CarrierRecord:
     template: Template
     delay_us: int  # the longest allowed delay among its streams
     version: int = 0  # of its assignment table
-    started_version: int | None = None  # the table its very first micro-batch could see
-    newest_us: int | None = None  # highest event time of all finished micro-batches
+    inputs_us: tuple[int | None, ...] = ()  # for each input, the highest event time of the batches heard of
     watermark_us: int | None = None
     batches: int = 0
     late: int = 0
+
+    @property
+    def newest_us(self) -> int | None:
+        return max((t for t in self.inputs_us if t is not None), default=None)
+
+    @property
+    def complete_us(self) -> int | None:
+        """No input will bring a tuple that is older, unless it is late."""
+        known = [t for t in self.inputs_us if t is not None]
+        return min(known) - self.delay_us if known and len(known) == len(self.inputs_us) else None
 
 
 @dataclass
@@ -37,20 +48,20 @@ class FragmentRecord:
     rows: tuple[Row, ...]
     lookback_us: int  # how far an aggregate over a join looks behind its window's start
     status: Status = Status.JOINING
-    version: int = 0  # of the table that brought it in, or, when leaving, that no longer has it
+    version: int = 0  # of the table that brought it in
     from_us: int | None = None
+    until_us: int | None = None
 
 
 @dataclass
 class PartRecord:
-    """One SELECT of a query: which fragment answers it, for which event times, and where its columns are in the results log."""
+    """One SELECT of a query: which fragment answers it, for which event times, in which columns of the results log."""
 
     query: int
     branch: int
     fragment: int
     columns: tuple[tuple[str, str], ...]  # (output name, column of the results log)
     windowed: bool
-    from_now: bool = False
     settled: bool = False  # from_us is final
     from_us: int | None = None
     until_us: int | None = None
@@ -77,7 +88,7 @@ class State:
     queries: dict[int, QueryRecord] = field(default_factory=dict)
 
     def parts_of(self, query: int) -> list[PartRecord]:
-        found = []
+        found: list[PartRecord] = []
         while (part := self.parts.get((query, len(found)))) is not None:
             found.append(part)
         return found

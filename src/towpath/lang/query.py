@@ -1,4 +1,6 @@
-"""A checked query: what the rest of towpath sees of a SQL text. Names are resolved, types are known, nothing is planned yet.
+"""A checked query: what the rest of towpath sees of a SQL text.
+
+Names are resolved, types are known, nothing is planned yet.
 
 Expressions are sqlglot trees in which
 - every column is `exp.Column(this=name, table=alias)`, quoted or not does not matter, the case is the stream's own;
@@ -58,7 +60,10 @@ class Select:
 
 @dataclass(frozen=True)
 class Query:
-    """One standing query: a SELECT, or several under UNION ALL (same number and types of columns; the first names them)."""
+    """One standing query: a SELECT, or several under UNION ALL.
+
+    All have the same number and types of columns; the first names them.
+    """
 
     name: str
     sql: str

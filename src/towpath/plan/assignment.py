@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from towpath.plan.boxes import Box, ColumnRef
+from towpath.plan.boxes import Box
 from towpath.plan.constants import Value
+from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Bound, Pipeline, Slot
 from towpath.plan.templates import Probe, Template, numbered
 from towpath.schema import Type

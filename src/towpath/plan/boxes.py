@@ -1,23 +1,23 @@
 """Conditions as data: what a carrier can look up in its assignment table instead of compiling it.
 
-A conjunction becomes *boxes*, each a set of `column = value` and `lo <= column < hi`. The boxes of one fragment are disjoint
-(`IN` and `<>` make several), so a tuple matches at most one. What fits no box stays a residual expression.
+A conjunction becomes *boxes*, each a set of `column = value` and `lo <= column < hi`. The boxes of one fragment are
+disjoint (`IN` and `<>` make several), so a tuple matches at most one. What fits no box stays a residual expression.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from towpath.plan.constants import Value, constant, successor
+from towpath.plan.operators import ColumnRef, ColumnType
 from towpath.schema import Type
 
-ColumnRef = tuple[str, str]  # (alias, column)
-ColumnType = Callable[[str, str], Type]
-
+# From here on a double stands for several integers, and so does a comparison with it.
+EXACT = 2**53
 # More boxes than this cost more as table rows than as a residual condition.
 MOST_BOXES = 64
 
@@ -32,13 +32,24 @@ class Interval:
     def meet(self, other: Interval) -> Interval:
         lows = [v for v in (self.lo, other.lo) if v is not None]
         highs = [v for v in (self.hi, other.hi) if v is not None]
-        return Interval(max(lows, default=None), min(highs, default=None))  # type: ignore[type-var]
+        return Interval(max(lows, default=None), min(highs, default=None))
+
+    def holds(self, value: Value) -> bool:
+        return not ((self.lo is not None and value < self.lo) or (self.hi is not None and value >= self.hi))  # type: ignore[operator]
+
+    @property
+    def empty(self) -> bool:
+        return self.lo is not None and self.hi is not None and self.lo >= self.hi  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
 class Box:
     equals: tuple[tuple[ColumnRef, Value], ...] = ()
     ranges: tuple[tuple[ColumnRef, Interval], ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return any(interval.empty for _, interval in self.ranges)
 
 
 Test = Value | Interval  # what one conjunct asks of one column
@@ -56,7 +67,9 @@ def boxes(
             residual.append(conjunct)
             continue
         column, tests = read
-        found = [_narrow(box, column, test) for box in found for test in tests]
+        narrowed = [_narrow(box, column, test) for box in found for test in tests]
+        # One box stays when none can match, so that the conjunction is still a row of the table.
+        found = [box for box in narrowed if not box.empty] or narrowed[:1]
     return tuple(found), tuple(residual)
 
 
@@ -65,8 +78,14 @@ def _narrow(box: Box, column: ColumnRef, test: Test) -> Box:
     if isinstance(test, Interval):
         ranges[column] = ranges.get(column, Interval()).meet(test)
     elif equals.setdefault(column, test) != test:
-        # Two different constants for one column: no tuple can match, and an empty range says so.
         ranges[column] = Interval(test, test)
+    if column in equals and column in ranges:
+        # The value decides: it lies in the range, or no tuple can match, which an empty range says.
+        value = equals[column]
+        if ranges[column].holds(value):
+            del ranges[column]
+        else:
+            ranges[column] = Interval(value, value)
     return Box(tuple(sorted(equals.items())), tuple(sorted(ranges.items(), key=lambda kv: kv[0])))
 
 
@@ -125,7 +144,7 @@ def _tests(kind: type[exp.Expression], value: Value, column: Type) -> list[Test]
         return [Interval(value, above)] if column is Type.DOUBLE else [value]
     if kind is exp.NEQ:
         return [Interval(None, value), Interval(above, None)]
-    bounds = {
+    bounds: dict[type[exp.Expression], Interval] = {
         exp.LT: Interval(None, value),
         exp.LTE: Interval(None, above),
         exp.GT: Interval(above, None),
@@ -136,7 +155,7 @@ def _tests(kind: type[exp.Expression], value: Value, column: Type) -> list[Test]
 
 def _integral(kind: type[exp.Expression], value: float) -> list[Test] | None:
     """An integer column compared with a fraction: the same question asked with whole numbers."""
-    if not math.isfinite(value) or abs(value) >= 2**62:
+    if abs(value) >= EXACT:
         return None
     whole = math.floor(value)
     if whole == value:

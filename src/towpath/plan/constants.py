@@ -12,10 +12,10 @@ from towpath.schema import Type
 Value = bool | int | float | str | dt.datetime | dt.date
 
 INT64_MAX = 2**63 - 1
-EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+LAST_TIMESTAMP = dt.datetime.max.replace(tzinfo=dt.UTC)
 
 
-def constant(expr: exp.Expression) -> tuple[Value, Type] | None:
+def constant(expr: exp.Expr) -> tuple[Value, Type] | None:
     """The value and type of a constant expression, None for anything else."""
     if isinstance(expr, exp.Boolean):
         return bool(expr.this), Type.BOOLEAN
@@ -60,6 +60,6 @@ def successor(value: Value) -> Value | None:
         case str():
             return value + "\0"  # nothing lies between a string and itself followed by the smallest character
         case dt.datetime():
-            return value + dt.timedelta(microseconds=1)
+            return value + dt.timedelta(microseconds=1) if value < LAST_TIMESTAMP else None
         case dt.date():
-            return value + dt.timedelta(days=1)
+            return value + dt.timedelta(days=1) if value < dt.date.max else None

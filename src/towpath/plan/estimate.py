@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from sqlglot import exp
 
+from towpath.plan.equalities import joined_columns
 from towpath.plan.operators import Filter, Operator, Project, Scan, Union, WindowAggregate, WindowJoin, scans
 from towpath.schema import Catalog
 
@@ -28,14 +31,12 @@ def rate(op: Operator, catalog: Catalog) -> float:
         case Scan(stream=stream):
             return catalog[stream].rate
         case Filter(child, conjuncts):
-            result = rate(child, catalog)
-            for c in conjuncts:
-                result *= selectivity(c)
-            return result
+            return rate(child, catalog) * prod(selectivity(c) for c in conjuncts)
         case WindowJoin(left, right):
             # Every arrival on one side meets the other side's window.
             reach = max(s.range_us or 0 for s in scans(op)) / 1e6
-            return 2 * rate(left, catalog) * rate(right, catalog) * reach * JOIN_MATCH
+            pairs = 2 * rate(left, catalog) * rate(right, catalog) * reach * JOIN_MATCH
+            return pairs * prod(selectivity(c) for c in op.conjuncts if joined_columns(c) is None)
         case Project(child):
             return rate(child, catalog)
         case WindowAggregate(child, window):

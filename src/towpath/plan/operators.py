@@ -1,23 +1,30 @@
-"""The logical plan: frozen operators. Placement is kept elsewhere; expressions are sqlglot trees as `lang.query` describes them."""
+"""The logical plan: frozen operators. Placement is kept elsewhere.
+
+Expressions are sqlglot trees as `lang.query` describes them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from towpath.lang.query import Item, Window
+from towpath.lang.query import WINDOW, Item, Window
+from towpath.schema import Catalog, Type
+
+ColumnRef = tuple[str, str]  # (alias, column)
+ColumnType = Callable[[str, str], Type]
 
 
 @dataclass(frozen=True)
 class Scan:
-    """Reads a stream under an alias; `range_us` is its window in a join, `columns` what is needed of it (None: not pruned yet)."""
+    """Reads a stream under an alias."""
 
     alias: str
     stream: str
-    range_us: int | None = None
-    columns: tuple[str, ...] | None = None
+    range_us: int | None = None  # its window in a join
+    columns: tuple[str, ...] | None = None  # what is needed of it; None before that was found out
 
 
 @dataclass(frozen=True)
@@ -97,5 +104,28 @@ def aliases(op: Operator) -> frozenset[str]:
     return frozenset(s.alias for s in scans(op))
 
 
-def aliases_in(expr: exp.Expression) -> frozenset[str]:
-    return frozenset(c.table for c in expr.find_all(exp.Column))
+def expressions(op: Operator) -> tuple[exp.Expression, ...]:
+    """The operator's own, without those below it."""
+    match op:
+        case Filter(_, conjuncts) | WindowJoin(_, _, conjuncts):
+            return conjuncts
+        case Project(_, items):
+            return tuple(i.expr for i in items)
+        case WindowAggregate():
+            return (*op.group_by, *op.having, *(i.expr for i in op.items))
+        case _:
+            return ()
+
+
+def column_types(op: Operator, catalog: Catalog) -> ColumnType:
+    """The types of the columns that expressions above `op` may use."""
+    streams = {s.alias: catalog[s.stream] for s in scans(op)}
+
+    def column_type(alias: str, name: str) -> Type:
+        if alias == WINDOW:
+            return Type.TIMESTAMP
+        column = streams[alias].column(name)
+        assert column is not None, f"{alias}.{name} was resolved by the checker"
+        return column.type
+
+    return column_type

@@ -1,22 +1,29 @@
 """The normal form of one SELECT: everything a carrier needs to run it, with the constants apart from the shape.
 
-A pipeline is: sources -> shared window join -> match (boxes and residual conditions) -> optional window aggregate -> outputs.
-Fragments of a query that sit on one node are fused into one pipeline.
+A pipeline is: sources -> shared window join -> match (boxes and residual conditions) -> window aggregate, if any ->
+outputs. Fragments of a query that sit on one node are fused into one pipeline.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from sqlglot import exp
 
+from towpath.errors import Problem, QueryError
 from towpath.lang import infer
+from towpath.lang.functions import AGGREGATE_NODES
 from towpath.lang.query import WINDOW, Item, Window
-from towpath.plan.boxes import Box, ColumnRef, ColumnType, boxes
+from towpath.plan.boxes import Box, boxes
 from towpath.plan.constants import Value, constant
+from towpath.plan.equalities import joined_columns
+from towpath.plan.expressions import conjunction, form
 from towpath.plan.operators import (
+    ColumnRef,
+    ColumnType,
     Filter,
     Operator,
     Project,
@@ -25,13 +32,16 @@ from towpath.plan.operators import (
     WindowAggregate,
     WindowJoin,
     children,
+    column_types,
     scans,
     walk,
 )
-from towpath.plan.rewrites.canonicalise import normalise, rename
 from towpath.schema import Catalog, Type
 
-AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.StddevSamp)
+# More conditions than this cost less as one: each has its own switch in every carrier that holds it.
+MOST_CONDITIONS = 16
+# The switches of one kind are the bits of a BIGINT.
+MOST_SWITCHES = 62
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,8 @@ class Slot:
 
     @property
     def text(self) -> str:
-        return f"{self.expr.sql()} {self.type.value} {[p.value for p in self.params]}"
+        """Equal for equal slots only."""
+        return f"{form(self.expr)} {self.type.value} {[p.value for p in self.params]}"
 
 
 @dataclass(frozen=True)
@@ -69,11 +80,14 @@ class Source:
     range_us: int
 
 
+OutputKind = Literal["column", "computed", "group", "aggregate", "window_start", "window_end"]
+
+
 @dataclass(frozen=True)
 class Output:
-    """Where an output column comes from: a column of a source, a computed slot, a group, an aggregate, or the window's bounds."""
+    """Where an output column comes from."""
 
-    kind: str  # column | computed | group | aggregate | window_start | window_end
+    kind: OutputKind
     column: ColumnRef | None = None
     slot: Slot | None = None
     bound: Bound | None = None
@@ -125,114 +139,91 @@ def pipelines(plan: Operator, catalog: Catalog) -> tuple[Pipeline, ...]:
 
 def _pipeline(top: Operator, catalog: Catalog) -> Pipeline:
     assert isinstance(top, Project | WindowAggregate), "the top of a branch is a projection or an aggregate"
-    chain = scans(top)
-    names = {s.alias: f"i{n}" for n, s in enumerate(chain)} | {WINDOW: WINDOW}
-    streams = {names[s.alias]: catalog[s.stream] for s in chain}
-
-    def column_type(alias: str, name: str) -> Type:
-        if alias == WINDOW:
-            return Type.TIMESTAMP
-        column = streams[alias].column(name)
-        assert column is not None, f"{alias}.{name} was resolved by the checker"
-        return column.type
-
-    conjuncts = _conjuncts(top, names)
-    keys = tuple(sorted(_key(c) for c in conjuncts if _is_key(c)))
-    found, rest = boxes([c for c in conjuncts if not _is_key(c)], column_type)
-    read = _Reader(column_type)
-    shared = {
-        "sources": tuple(_source(s, names[s.alias], catalog) for s in chain),
-        "keys": keys,
-        "boxes": found,
-        "residuals": tuple(read.lift(c) for c in rest),
-    }
-    if isinstance(top, Project):
-        return Pipeline(**shared, outputs=tuple(read.output(i, names) for i in top.items))  # type: ignore[arg-type]
-    return _aggregate(top, names, read, shared)
+    read = _Reader(column_types(top, catalog))
+    conjuncts = conjunction(tuple(c for o in _below(top) if isinstance(o, Filter | WindowJoin) for c in o.conjuncts))
+    keys = [k for c in conjuncts if (k := joined_columns(c)) is not None]
+    found, rest = boxes([c for c in conjuncts if joined_columns(c) is None], read.column_type)
+    shared = Pipeline(
+        sources=tuple(_source(s, catalog) for s in scans(top)),
+        keys=tuple(sorted(keys)),
+        boxes=found,
+        residuals=read.conditions(rest),
+        outputs=(),
+    )
+    complete = _projected(top, read, shared) if isinstance(top, Project) else _aggregated(top, read, shared)
+    _check_size(complete)
+    return complete
 
 
-def _aggregate(top: WindowAggregate, names: dict[str, str], read: _Reader, shared: dict[str, object]) -> Pipeline:
-    groups = tuple(read.slot(normalise(rename(g, names))) for g in top.group_by)
-    having = [normalise(rename(h, names)) for h in top.having]
-    items = [normalise(rename(i.expr, names)) for i in top.items]
-    calls = {c.sql(): c for e in [*items, *having] for c in e.find_all(*AGGREGATES)}
+def _below(top: Operator) -> Iterable[Operator]:
+    return (o for c in children(top) for o in walk(c))
+
+
+def _source(scan: Scan, catalog: Catalog) -> Source:
+    stream = catalog[scan.stream]
+    return Source(scan.alias, stream.name, stream.schema_class, stream.time, scan.range_us or 0)
+
+
+def _projected(top: Project, read: _Reader, shared: Pipeline) -> Pipeline:
+    return replace(shared, outputs=tuple(read.output(i) for i in top.items))
+
+
+def _aggregated(top: WindowAggregate, read: _Reader, shared: Pipeline) -> Pipeline:
+    groups = tuple(read.slot(g) for g in top.group_by)
+    items = [i.expr for i in top.items]
+    found = (c for e in [*items, *top.having] for c in e.find_all(*AGGREGATE_NODES))
+    calls = {form(c): c for c in found if isinstance(c, exp.Expression)}
     aggregates = tuple(read.slot(calls[text]) for text in sorted(calls))
     kept = tuple(s.expr for s in (*groups, *aggregates))
-    return Pipeline(
-        **shared,  # type: ignore[arg-type]
+    return replace(
+        shared,
         outputs=tuple(read.aggregate_output(e, groups, aggregates, kept) for e in items),
         window=top.window,
         groups=groups,
         aggregates=aggregates,
-        having=tuple(read.lift(h, kept) for h in having),
+        having=read.conditions(top.having, kept),
     )
 
 
-def _source(scan: Scan, alias: str, catalog: Catalog) -> Source:
-    stream = catalog[scan.stream]
-    return Source(alias, stream.name, stream.schema_class, stream.time, scan.range_us or 0)
-
-
-def _conjuncts(top: Operator, names: dict[str, str]) -> list[exp.Expression]:
-    below = [o for c in children(top) for o in walk(c)]
-    found = [c for o in below if isinstance(o, Filter | WindowJoin) for c in o.conjuncts]
-    renamed = {e.sql(): e for e in (normalise(rename(c, names)) for c in found)}
-    return [renamed[text] for text in sorted(renamed)]
-
-
-def _is_key(conjunct: exp.Expression) -> bool:
-    left, right = conjunct.this, conjunct.args.get("expression")
-    return (
-        isinstance(conjunct, exp.EQ)
-        and isinstance(left, exp.Column)
-        and isinstance(right, exp.Column)
-        and left.table != right.table
-    )
-
-
-def _key(conjunct: exp.Expression) -> tuple[ColumnRef, ColumnRef]:
-    a, b = (conjunct.this.table, conjunct.this.name), (conjunct.expression.table, conjunct.expression.name)
-    return (a, b) if a <= b else (b, a)
+def _check_size(pipeline: Pipeline) -> None:
+    counts = {
+        "computed columns": len(pipeline.computed),
+        "GROUP BY expressions": len(pipeline.groups),
+        "aggregates": len(pipeline.aggregates),
+    }
+    problems = [
+        Problem("", f"a SELECT may have {MOST_SWITCHES} {what}, this one has {count}", "split it into several queries")
+        for what, count in counts.items()
+        if count > MOST_SWITCHES
+    ]
+    if problems:
+        raise QueryError("the query is too wide", problems)
 
 
 class _Reader:
-    """Turns expressions into slots, outputs and constants, with the column types of one pipeline."""
+    """Turns expressions of the plan into slots, outputs and constants of one pipeline."""
 
     def __init__(self, column_type: ColumnType) -> None:
-        self._column_type = column_type
+        self.column_type = column_type
 
     def slot(self, expr: exp.Expression) -> Slot:
-        return Slot(expr, infer(expr, self._column_type))
+        return Slot(expr, infer(expr, self.column_type))
+
+    def conditions(
+        self, conjuncts: tuple[exp.Expression, ...], kept: tuple[exp.Expression, ...] = ()
+    ) -> tuple[Bound, ...]:
+        if len(conjuncts) > MOST_CONDITIONS:
+            conjuncts = (_all(conjuncts),)
+        return tuple(self.lift(c, kept) for c in conjuncts)
 
     def lift(self, expr: exp.Expression, kept: Iterable[exp.Expression] = ()) -> Bound:
         """Takes the constants out of an expression, except inside `kept` subexpressions."""
-        result_type = infer(expr, self._column_type)
-        whole = frozenset(kept)
-        values: list[Value] = []
-        types: list[Type] = []
+        lifter = _Lifter(frozenset(kept))
+        shape = lifter.visit(expr.copy())
+        return Bound(Slot(shape, infer(expr, self.column_type), tuple(lifter.types)), tuple(lifter.values))
 
-        def visit(node: exp.Expression) -> exp.Expression:
-            if node in whole or isinstance(node, exp.DataType | exp.Boolean | exp.Null):
-                return node
-            found = constant(node)
-            if found is not None:
-                values.append(found[0])
-                types.append(found[1])
-                return exp.Parameter(this=exp.Literal.number(len(values) - 1))
-            for key, child in list(node.args.items()):
-                if isinstance(node, exp.Round) and key == "decimals":
-                    continue  # Spark wants to know the number of digits when it plans
-                if isinstance(child, exp.Expression):
-                    node.set(key, visit(child))
-                elif isinstance(child, list):
-                    node.set(key, [visit(c) if isinstance(c, exp.Expression) else c for c in child])
-            return node
-
-        shape = visit(expr.copy())
-        return Bound(Slot(shape, result_type, tuple(types)), tuple(values))
-
-    def output(self, item: Item, names: dict[str, str]) -> Output:
-        expr = normalise(rename(item.expr, names))
+    def output(self, item: Item) -> Output:
+        expr = item.expr
         if isinstance(expr, exp.Column):
             return Output("column", column=(expr.table, expr.name))
         return Output("computed", bound=self.lift(expr))
@@ -245,9 +236,45 @@ class _Reader:
         kept: tuple[exp.Expression, ...],
     ) -> Output:
         if isinstance(expr, exp.Column) and expr.table == WINDOW:
-            return Output(expr.name)
-        for kind, slots in (("group", groups), ("aggregate", aggregates)):
-            for slot in slots:
-                if slot.expr == expr:
-                    return Output(kind, slot=slot)
+            return Output("window_start" if expr.name == "window_start" else "window_end")
+        for slot in groups:
+            if slot.expr == expr:
+                return Output("group", slot=slot)
+        for slot in aggregates:
+            if slot.expr == expr:
+                return Output("aggregate", slot=slot)
         return Output("computed", bound=self.lift(expr, kept))
+
+
+def _all(conjuncts: tuple[exp.Expression, ...]) -> exp.Expression:
+    """Balanced, since everything that walks an expression recurses."""
+    if len(conjuncts) == 1:
+        return conjuncts[0].copy()
+    middle = len(conjuncts) // 2
+    return exp.And(this=_all(conjuncts[:middle]), expression=_all(conjuncts[middle:]))
+
+
+class _Lifter:
+    """Replaces the constants of an expression by parameters and keeps them."""
+
+    def __init__(self, kept: frozenset[exp.Expression]) -> None:
+        self._kept = kept
+        self.values: list[Value] = []
+        self.types: list[Type] = []
+
+    def visit(self, node: exp.Expression) -> exp.Expression:
+        if node in self._kept or isinstance(node, exp.DataType | exp.Boolean | exp.Null):
+            return node
+        found = constant(node)
+        if found is not None:
+            self.values.append(found[0])
+            self.types.append(found[1])
+            return exp.Parameter(this=exp.Literal.number(len(self.values) - 1))
+        for key, child in list(node.args.items()):
+            if isinstance(node, exp.Round) and key == "decimals":
+                continue  # Spark wants to know the number of digits when it plans
+            if isinstance(child, exp.Expression):
+                node.set(key, self.visit(child))
+            elif isinstance(child, list):
+                node.set(key, [self.visit(c) if isinstance(c, exp.Expression) else c for c in child])
+        return node

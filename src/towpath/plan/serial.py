@@ -1,4 +1,4 @@
-"""Templates and constants as JSON: a carrier must be rebuilt from its checkpoint with exactly the plan it was started with."""
+"""Templates and constants as JSON: a carrier goes on from its checkpoint with exactly the plan it was started with."""
 
 from __future__ import annotations
 
@@ -12,30 +12,23 @@ from towpath.plan.pipeline import Slot
 from towpath.plan.templates import Family, Template
 from towpath.schema import Type
 
+FAMILY = ("classes", "times", "keys", "window", "reach_us")
+PLAIN = ("probes", "ranges", "columns")
+SLOTS = ("residuals", "computed", "groups", "aggregates", "having")
+
 
 def dump_template(template: Template) -> dict[str, Any]:
     return {
-        "family": {
-            "classes": template.family.classes,
-            "times": template.family.times,
-            "keys": template.family.keys,
-            "window": template.family.window,
-            "reach_us": template.family.reach_us,
-        },
-        "probes": template.probes,
-        "ranges": template.ranges,
-        "columns": template.columns,
-    } | {part: [_dump_slot(s) for s in getattr(template, part)] for part in SLOT_PARTS}
-
-
-SLOT_PARTS = ("residuals", "computed", "groups", "aggregates", "having")
+        "family": {key: getattr(template.family, key) for key in FAMILY},
+        **{part: getattr(template, part) for part in PLAIN},
+        **{part: [_dump_slot(slot) for slot in getattr(template, part)] for part in SLOTS},
+    }
 
 
 def load_template(data: dict[str, Any]) -> Template:
-    family = {key: _tuples(value) for key, value in data["family"].items()}
-    plain = {key: _tuples(data[key]) for key in ("probes", "ranges", "columns")}
-    slots = {part: tuple(_load_slot(s) for s in data[part]) for part in SLOT_PARTS}
-    return Template(family=Family(**family), **plain, **slots)
+    parts: dict[str, Any] = {part: _tuples(data[part]) for part in PLAIN}
+    parts |= {part: tuple(_load_slot(slot) for slot in data[part]) for part in SLOTS}
+    return Template(Family(**{key: _tuples(data["family"][key]) for key in FAMILY}), **parts)
 
 
 def _dump_slot(slot: Slot) -> dict[str, Any]:
@@ -78,4 +71,4 @@ def load_value(data: Any) -> Value | None:
         case {"double": str(text)}:
             return float.fromhex(text)
         case _:
-            return data  # type: ignore[no-any-return]
+            return data

@@ -1,7 +1,8 @@
-"""Templates: what one carrier can run. Pipelines of one family differ only in data, or in slots that a template can hold side by side.
+"""Templates: what one carrier can run.
 
-A pipeline fits a template when the template *covers* it. Templates of one family can be merged, so a handful of carriers runs
-a workload of many shapes; a carrier that runs is never changed, a wider one is started beside it.
+Pipelines of one family differ only in data, or in slots that a template can hold side by side. A pipeline fits a
+template that *covers* it. Templates of one family can be merged, so a handful of carriers runs a workload of many
+shapes; a carrier that runs is never changed, a wider one is started beside it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from towpath.plan.boxes import ColumnRef
+from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Pipeline, Slot
 
 Probe = tuple[ColumnRef, ...]  # the columns one lookup compares by equality
@@ -23,7 +24,7 @@ SHORTEST_REACH_US, REACH_FACTOR = 4_000_000, 4
 
 @dataclass(frozen=True)
 class Family:
-    """What can not be data: schema classes, join columns, the kind of window, and the order of the join window's length."""
+    """What cannot be data: schema classes, join columns, the kind of window, and the magnitude of the join window."""
 
     classes: tuple[tuple[tuple[str, str], ...], ...]
     times: tuple[str, ...]
@@ -68,7 +69,7 @@ class Template:
         return len(self.probes) <= MOST_PROBES and slots <= MOST_SLOTS and len(self.aggregates) <= MOST_AGGREGATES
 
     @property
-    def _parts(self) -> tuple[Sequence, ...]:  # type: ignore[type-arg]
+    def _parts(self) -> tuple[Sequence, ...]:
         return (
             self.probes,
             self.ranges,
@@ -135,5 +136,5 @@ def _reach(range_us: int) -> int:
     return SHORTEST_REACH_US * REACH_FACTOR**steps
 
 
-def _unique(values: Iterable) -> tuple:  # type: ignore[type-arg]
+def _unique(values: Iterable) -> tuple:
     return tuple(dict.fromkeys(values))

@@ -1,4 +1,7 @@
-"""The assignment table as Spark reads it. Imported by Spark's Python workers in every micro-batch, so it imports next to nothing."""
+"""The assignment table as Spark reads it.
+
+Imported by Spark's Python workers in every micro-batch, so it imports next to nothing.
+"""
 
 from __future__ import annotations
 

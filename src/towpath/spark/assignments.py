@@ -1,8 +1,9 @@
 """The assignment table of a carrier: a small Arrow file that Spark reads again in every micro-batch.
 
-A Python data source on the static side of a stream-static join is planned and read anew for each micro-batch, so replacing the
-file adds, changes and removes fragments without touching the running query. The version travels in a column and comes back
-through an observed metric: that is how the controller knows which micro-batch was the first to see a change.
+A Python data source on the static side of a stream-static join is planned and read anew for each micro-batch, so
+replacing the file adds, changes and removes fragments without touching the running query. The version travels in a
+column and comes back through an observed metric: that is how the controller knows which micro-batch was the first to
+see a change.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import pyarrow as pa
 from towpath.plan.assignment import NOBODY, Row
 from towpath.schema import Type
 from towpath.spark.types import arrow_schema, ddl
-
 
 
 def table_columns(columns: Mapping[str, Type]) -> dict[str, Type]:

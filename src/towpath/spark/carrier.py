@@ -1,15 +1,16 @@
-"""A template as one streaming DataFrame: sources -> shared window join -> match with the assignment table -> aggregate -> outputs.
+"""A template as one streaming DataFrame: sources -> shared join -> match with assignments -> aggregate -> outputs.
 
-The join comes before the match and is shared: its state holds each tuple once, however many fragments join it. Only tuples that
-some fragment's own conditions let pass enter it.
+The join comes before the match and is shared: its state holds each tuple once, however many fragments join it. Only
+tuples that some fragment's own conditions let pass enter it.
 
-Columns on the way: `i0_price` is column price of source 0, `i0__us` its event time in microseconds, `i0__stream` its stream's name.
-`_event` is the one column that carries Spark's watermark.
+Columns on the way: `i0_price` is column price of source 0, `i0__us` its event time in microseconds, `i0__stream` its
+stream's name. `_event` is the one column that carries Spark's watermark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -19,13 +20,13 @@ from sqlglot import exp
 from towpath.lang import infer
 from towpath.lang.query import WINDOW
 from towpath.plan.assignment import name, widened
-from towpath.plan.boxes import ColumnRef
+from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Slot
 from towpath.plan.templates import Probe, Template
 from towpath.schema import Type
 from towpath.spark.expressions import Compiler
 
-# Spark marks event-time columns with this metadata; a derived time column is an event time too, with the delay already applied.
+# Spark marks event times with this metadata; a derived time is an event time too, with the delay already applied.
 EVENT_TIME = {"spark.watermarkDelayMs": 0}
 ZERO = {
     Type.BOOLEAN: exp.false(),
@@ -36,6 +37,15 @@ ZERO = {
     Type.TIMESTAMP: exp.cast(exp.Literal.string("1970-01-01"), "TIMESTAMP"),
     Type.DATE: exp.cast(exp.Literal.string("1970-01-01"), "DATE"),
 }
+AGGREGATES: dict[type[exp.Expression], Callable[[Column], Column]] = {
+    exp.Sum: F.sum,
+    exp.Avg: F.avg,
+    exp.Min: F.min,
+    exp.Max: F.max,
+    exp.StddevSamp: F.stddev_samp,
+}
+# The assignment table's columns that are needed after the aggregate.
+CONSTANT = re.compile(r"[xh]\d+_p\d+|having_mask|computed_mask")
 
 
 def column_types(template: Template) -> dict[ColumnRef, Type]:
@@ -48,7 +58,7 @@ def column_types(template: Template) -> dict[ColumnRef, Type]:
 
 
 def build(template: Template, inputs: Sequence[DataFrame], assignments: DataFrame) -> DataFrame:
-    """`inputs` are the sources in order, with the columns described above; the result is what goes to the results log."""
+    """`inputs` are the sources in order, with the columns described above; the result goes to the results log."""
     return _Carrier(template, assignments).build(inputs)
 
 
@@ -102,7 +112,7 @@ class _Carrier:
     # --- the match ---------------------------------------------------------------------------------------------------
 
     def _match(self, rows: DataFrame) -> DataFrame:
-        """Tags every row with the fragments it belongs to: one lookup for each set of equality columns, then the other conditions."""
+        """Tags every row with its fragments: one lookup for each set of equality columns, then the other conditions."""
         probes = self._template.probes
         keys = [self._probe_key(n, probe, self._probed) for n, probe in enumerate(probes)]
         lookup = F.explode(F.array(*keys)) if len(keys) > 1 else keys[0]
@@ -116,7 +126,7 @@ class _Carrier:
         table = self._table("matched").withColumn("_key", table_key)
         return rows.withColumn("_lookup", lookup).join(F.broadcast(table), self._condition(), "inner")
 
-    def _probe_key(self, n: int, probe: Probe, value, prefix: str = "") -> Column:  # type: ignore[no-untyped-def]
+    def _probe_key(self, n: int, probe: Probe, value: Callable[[ColumnRef], Column], prefix: str = "") -> Column:
         streams = [F.col(f"{prefix}{s}" if prefix else f"{s}__stream") for s in self._sources]
         return F.xxhash64(F.lit(n), *streams, *(value(c) for c in probe))
 
@@ -145,7 +155,8 @@ class _Carrier:
             if column[0] == source:
                 value, lo, hi = self._column(column), F.col(name("lo", column)), F.col(name("hi", column))
                 unbounded = lo.isNull() & hi.isNull()
-                terms.append(unbounded | ((lo.isNull() | (value >= lo)) & (hi.isNull() | (value < hi)) & value.isNotNull()))
+                inside = (lo.isNull() | (value >= lo)) & (hi.isNull() | (value < hi)) & value.isNotNull()
+                terms.append(unbounded | inside)
         return terms
 
     # --- outputs -----------------------------------------------------------------------------------------------------
@@ -166,7 +177,7 @@ class _Carrier:
     def _aggregated(self, rows: DataFrame) -> DataFrame:
         template = self._template
         plain = self._compiler("")
-        constants = [c for c in self._assignments.columns if c[0] in "xh" and "_p" in c or c in ("having_mask", "computed_mask")]
+        constants = [c for c in self._assignments.columns if CONSTANT.fullmatch(c)]
         arguments = {n: self._argument(plain, n, s) for n, s in enumerate(template.aggregates)}
         tagged = rows.select(
             "_fragment",
@@ -176,8 +187,8 @@ class _Carrier:
             *(F.when(self._uses("groups", n), plain(n, s)).alias(f"g{n}") for n, s in enumerate(template.groups)),
             *(column.alias(f"v{n}") for n, column in arguments.items()),
         )
-        # A fragment's constants are part of the key: they are the same for all its rows, and the result needs them after the
-        # fragment has left the table.
+        # A fragment's constants are part of the key: they are the same for all its rows, and the result needs them
+        # after the fragment has left the table.
         event = F.timestamp_micros("_end").alias("_time", metadata=EVENT_TIME)
         groups = [f"g{n}" for n in range(len(template.groups))]
         kept = ["_fragment", "w_range", *constants, *groups]
@@ -227,9 +238,9 @@ class _Carrier:
         call, value = slot.expr, F.col(f"v{n}")
         if isinstance(call, exp.Count):
             # Spark has no streaming count(distinct); the set of values is the same thing said differently.
-            return F.size(F.collect_set(value)).cast("bigint") if isinstance(call.this, exp.Distinct) else F.count(value)
-        function = {exp.Sum: F.sum, exp.Avg: F.avg, exp.Min: F.min, exp.Max: F.max, exp.StddevSamp: F.stddev_samp}[type(call)]
-        return function(value)
+            distinct = isinstance(call.this, exp.Distinct)
+            return F.size(F.collect_set(value)).cast("bigint") if distinct else F.count(value)
+        return AGGREGATES[type(call)](value)
 
     # --- columns -----------------------------------------------------------------------------------------------------
 
@@ -263,7 +274,10 @@ class _Carrier:
 
 
 class _SlotCompiler:
-    """Compiles the slots of one part of a template; constants are columns `<prefix><slot>_p<k>` of the assignment table."""
+    """Compiles the slots of one part of a template.
+
+    Constants are the columns `<prefix><slot>_p<k>` of the assignment table.
+    """
 
     def __init__(self, types: dict[ColumnRef, Type], prefix: str, known: dict[exp.Expression, Column]) -> None:
         self._types = types

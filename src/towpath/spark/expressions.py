@@ -1,7 +1,8 @@
-"""Expression trees of the language -> Spark columns. No SQL text is involved: nothing a user wrote is ever parsed by Spark.
+"""Expression trees of the language -> Spark columns.
 
-Nothing here may fail on data, because one row of one query must not stop a carrier that runs thousands: a division by zero, an
-overflow and a cast that does not work are NULL.
+No SQL text is involved: nothing a user wrote is ever parsed by Spark. Nothing here may fail on data, because one row of
+one query must not stop a carrier that runs thousands: a division by zero, an overflow and a cast that does not work are
+NULL.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 Resolve = Callable[[exp.Expression], Column | None]
+Operation = Callable[[Column, Column], Column]
 
 CASTS = {
     exp.DataType.Type.BOOLEAN: "boolean",
@@ -30,7 +32,7 @@ CASTS = {
 class Compiler:
     """Compiles one expression after another against the same columns.
 
-    `resolve` is asked first at every node: it answers columns, parameters, and whole subexpressions that were computed before.
+    `resolve` is asked first at every node: it answers columns, parameters, and subexpressions computed before.
     `integral` tells whether a node's value is an integer, since integers are calculated as BIGINT.
     """
 
@@ -44,7 +46,7 @@ class Compiler:
             return found
         return RULES[type(node)](self, node)
 
-    def arithmetic(self, node: exp.Expression, exact: Callable, inexact: Callable) -> Column:  # type: ignore[type-arg]
+    def arithmetic(self, node: exp.Expression, exact: Operation, inexact: Operation) -> Column:
         left, right = self(node.this), self(node.expression)
         if self._integral(node.this) and self._integral(node.expression):
             return exact(left.cast("bigint"), right.cast("bigint"))
@@ -54,7 +56,7 @@ class Compiler:
         return [self(n) for n in nodes]
 
 
-def _binary(operation: Callable[[Column, Column], Column]) -> Callable[[Compiler, exp.Expression], Column]:
+def _binary(operation: Operation) -> Callable[[Compiler, exp.Expression], Column]:
     return lambda compile_, node: operation(compile_(node.this), compile_(node.expression))
 
 
@@ -69,7 +71,7 @@ def _literal(compile_: Compiler, node: exp.Expression) -> Column:
 
 
 def _cast(compile_: Compiler, node: exp.Expression) -> Column:
-    return compile_(node.this).try_cast(CASTS[node.to.this])
+    return compile_(node.this).try_cast(CASTS[node.args["to"].this])
 
 
 def _case(compile_: Compiler, node: exp.Expression) -> Column:
@@ -104,6 +106,14 @@ def _round(compile_: Compiler, node: exp.Expression) -> Column:
     return F.round(value, 0 if decimals is None else int(decimals.sql()))
 
 
+def _divide(compile_: Compiler, node: exp.Expression) -> Column:
+    return F.try_divide(compile_(node.this).cast("double"), compile_(node.expression).cast("double"))
+
+
+def _between(compile_: Compiler, node: exp.Expression) -> Column:
+    return compile_(node.this).between(compile_(node.args["low"]), compile_(node.args["high"]))
+
+
 def _modulo(compile_: Compiler, node: exp.Expression) -> Column:
     return compile_.arithmetic(node, F.try_mod, F.try_mod)
 
@@ -134,7 +144,7 @@ RULES: dict[type[exp.Expression], Callable[[Compiler, exp.Expression], Column]] 
     exp.Add: lambda compile_, node: compile_.arithmetic(node, F.try_add, lambda a, b: a + b),
     exp.Sub: lambda compile_, node: compile_.arithmetic(node, F.try_subtract, lambda a, b: a - b),
     exp.Mul: lambda compile_, node: compile_.arithmetic(node, F.try_multiply, lambda a, b: a * b),
-    exp.Div: lambda compile_, node: F.try_divide(compile_(node.this).cast("double"), compile_(node.expression).cast("double")),
+    exp.Div: _divide,
     exp.Mod: _modulo,
     exp.Neg: _negative,
     exp.EQ: _binary(lambda a, b: a == b),
@@ -147,7 +157,7 @@ RULES: dict[type[exp.Expression], Callable[[Compiler, exp.Expression], Column]] 
     exp.Or: _binary(lambda a, b: a | b),
     exp.Not: lambda compile_, node: ~compile_(node.this),
     exp.Is: lambda compile_, node: compile_(node.this).isNull(),
-    exp.Between: lambda compile_, node: compile_(node.this).between(compile_(node.args["low"]), compile_(node.args["high"])),
+    exp.Between: _between,
     exp.In: _in,
     exp.Like: _binary(F.like),
     exp.Case: _case,

@@ -66,4 +66,3 @@ class FeedSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return FeedReader(json.loads(self.options["spec"]), int(self.options["parallelism"]))
-

@@ -1,7 +1,8 @@
 """Sources of a carrier as streaming DataFrames.
 
-A class with a single stream of files is read by Spark's own reader: a lone query pays for nothing. Everything else (several
-streams that must be aligned, generators) comes through a feed.
+A class with a single stream of files, or with streams that share a folder and differ in the value of a column, is read
+by Spark's own reader: a lone query pays for nothing. Everything else (several streams that must be aligned, generators)
+comes through a feed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from towpath.spark.feeds import FEED
 from towpath.spark.types import arrow_schema, ddl
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
+
+FILES_PER_TRIGGER = 1000  # so that catching up comes in bites
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,18 @@ class InputPlace:
 
 
 def open_input(
-    spark: SparkSession, alias: str, streams: Sequence[StreamDef], columns: Sequence[str], place: InputPlace, *, ticks: bool
+    spark: SparkSession,
+    alias: str,
+    streams: Sequence[StreamDef],
+    columns: Sequence[str],
+    place: InputPlace,
+    *,
+    ticks: bool,
 ) -> DataFrame:
-    """The tuples of one source: `<alias>_<column>`, `<alias>__stream`, `<alias>__us`, and `_event` with the watermark."""
+    """The tuples of one source: `<alias>_<column>`, `<alias>__stream`, `<alias>__us`, `_event` with the watermark."""
     stream = streams[0].stream
     place.ticks.mkdir(parents=True, exist_ok=True)
-    raw = _native(spark, streams[0]) if _is_native(streams) else _feed(spark, streams, place)
+    raw = _native(spark, streams) if _is_native(streams) else _feed(spark, streams, place)
     event = F.col(stream.time).cast("timestamp").alias("_event")
     rows = raw.where(F.col(stream.time).isNotNull()).select(
         event, F.col("_stream").alias(f"{alias}__stream"), *(F.col(c).alias(f"{alias}_{c}") for c in columns)
@@ -58,24 +67,45 @@ def open_input(
     delay_ms = -(-max(s.stream.delay_us for s in streams) // 1000)
     marked = rows.withWatermark("_event", f"{delay_ms} milliseconds")
     if ticks:
-        # The comparison with the event time keeps Spark from moving this filter below the watermark, where ticks would be lost.
-        marked = marked.where(F.col(f"{alias}__stream").isNotNull() | (F.col("_event") < F.timestamp_micros(F.lit(-(2**62)))))
-    observed = marked.observe(f"input_{alias}", F.count(F.lit(1)).alias("rows"), F.max(F.unix_micros("_event")).alias("newest"))
+        # The comparison with the event time keeps Spark from moving this filter below the watermark, where ticks would
+        # be lost.
+        never = F.col("_event") < F.timestamp_micros(F.lit(-(2**62)))
+        marked = marked.where(F.col(f"{alias}__stream").isNotNull() | never)
+    newest = F.max(F.unix_micros("_event")).alias("newest")
+    observed = marked.observe(f"input_{alias}", F.count(F.lit(1)).alias("rows"), newest)
     return observed.withColumn(f"{alias}__us", F.unix_micros("_event"))
 
 
 def _is_native(streams: Sequence[StreamDef]) -> bool:
-    return len(streams) == 1 and isinstance(streams[0].source, FilesSource)
+    sources = [s.source for s in streams if isinstance(s.source, FilesSource)]
+    if len(sources) < len(streams):
+        return False
+    parts = {s.part for s in sources}
+    folders = {(s.path, s.format, s.header, s.part and s.part[0]) for s in sources}
+    # One producer writes the folder, so its streams need no aligning; a row belongs to one stream, so parts differ.
+    return len(sources) == 1 or (len(folders) == 1 and None not in parts and len(parts) == len(sources))
 
 
-def _native(spark: SparkSession, definition: StreamDef) -> DataFrame:
-    source = definition.source
-    assert isinstance(source, FilesSource)
-    columns = {c.name: c.type for c in definition.stream.columns}
-    reader = spark.readStream.format(source.format).schema(ddl(columns)).option("maxFilesPerTrigger", 1000)
-    if source.format == "csv":
-        reader = reader.option("header", source.header)
-    return reader.load(source.path).withColumn("_stream", F.lit(definition.stream.name))
+def _native(spark: SparkSession, streams: Sequence[StreamDef]) -> DataFrame:
+    first = streams[0].source
+    assert isinstance(first, FilesSource)
+    columns = {c.name: c.type for c in streams[0].stream.columns}
+    reader = spark.readStream.format(first.format).schema(ddl(columns))
+    reader = reader.option("maxFilesPerTrigger", FILES_PER_TRIGGER)
+    if first.format == "csv":
+        reader = reader.option("header", first.header)
+    rows = reader.load(first.path)
+    if first.part is None:
+        return rows.withColumn("_stream", F.lit(streams[0].stream.name))
+    column = first.part[0]
+    parts = [(s.source.part[1], s.stream.name) for s in streams if isinstance(s.source, FilesSource) and s.source.part]
+    if len(parts) == 1:
+        value = F.lit(parts[0][0]).cast(columns[column].value)
+        return rows.where(F.col(column) == value).withColumn("_stream", F.lit(parts[0][1]))
+    marks = ", ".join(["(?, ?)"] * len(parts))
+    table = spark.sql(f"SELECT * FROM VALUES {marks} AS t(_value, _stream)", [text for part in parts for text in part])
+    typed = table.select(F.col("_value").cast(columns[column].value), "_stream")
+    return rows.join(F.broadcast(typed), F.col(column) == F.col("_value"), "inner").drop("_value")
 
 
 def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:
@@ -88,7 +118,13 @@ def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) 
         "index": str(place.folder / "files"),
         "drain": str(place.drain),
         "streams": [
-            {"name": s.stream.name, "source": s.source.model_dump(), "idle_after_ms": s.idle_after_ms} for s in streams
+            {
+                "name": s.stream.name,
+                "source": s.source.model_dump(),
+                "part": s.source.part if isinstance(s.source, FilesSource) else None,
+                "idle_after_ms": s.idle_after_ms,
+            }
+            for s in streams
         ],
     }
     return (

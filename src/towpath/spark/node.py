@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from towpath.spark.assignment_source import AssignmentSource
 from towpath.spark.feeds import FeedSource
 
-# The default manager forks `chmod` for every checkpoint file when Hadoop's native library is missing: 30 ms a commit instead of 8.
+# The default manager forks `chmod` for every checkpoint file when Hadoop's native library is missing: 30 ms a commit
+# instead of 8.
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 DEFAULTS = {
@@ -74,13 +75,15 @@ def open_session(settings: NodeSettings, log_folder: Path) -> SparkSession:
     builder = SparkSession.builder.master(f"local[{settings.cores}]").appName("towpath")
     everything = DEFAULTS | {
         "spark.driver.memory": settings.memory,
-        "spark.driver.extraJavaOptions": java,
         "spark.sql.shuffle.partitions": str(settings.cores),
     }
-    for key, value in (everything | dict(settings.spark)).items():
+    given = dict(settings.spark)
+    given["spark.driver.extraJavaOptions"] = f"{java} {given.get('spark.driver.extraJavaOptions', '')}".strip()
+    everything |= given
+    for key, value in everything.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate().newSession()
-    for key, value in (everything | dict(settings.spark)).items():
+    for key, value in everything.items():
         if key.startswith("spark.sql.") and session.conf.isModifiable(key):
             session.conf.set(key, value)
     for source in (AssignmentSource, FeedSource):

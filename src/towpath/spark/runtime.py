@@ -1,13 +1,15 @@
-"""The Spark runtime of one node: starts carriers, publishes their assignment tables, and tells what their micro-batches did."""
+"""The Spark runtime of one node: starts carriers, publishes their assignment tables, tells what their batches did."""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +29,8 @@ from towpath.streams.definition import StreamDef
 
 log = logging.getLogger(__name__)
 
+ATTEMPTS = 4  # so often in a row a carrier may fail before its job does
+
 
 class SparkRuntime:
     """Runs carriers in one Spark session."""
@@ -40,6 +44,9 @@ class SparkRuntime:
         self._trigger_ms = trigger_ms
         self._anchor_us = anchor_us
         self._queries: dict[str, StreamingQuery] = {}
+        self._templates: dict[str, Template] = {}
+        self._failures: dict[str, int] = {}  # in a row, without a finished micro-batch between them
+        self.restarts = 0
         self._inputs: dict[str, list[InputPlace]] = {}
         self._seen: dict[str, int] = {}
         self._store.drain.unlink(missing_ok=True)
@@ -50,6 +57,8 @@ class SparkRuntime:
         assignments.publish(path, version, assignment_columns(template, column_types(template)), rows)
 
     def start(self, carrier: str, template: Template) -> None:
+        self._templates[carrier] = template
+        self._inputs[carrier] = []
         table = (
             self._spark.read.format(FORMAT)
             .option("path", str(self._store.assignments(carrier)))
@@ -76,12 +85,12 @@ class SparkRuntime:
         streams = [s for s in self._streams.values() if s.stream.schema_class == template.family.classes[n]]
         if not streams:
             raise StoreError(
-                f"{self._store.root}: carrier {carrier} reads streams with the columns {dict(template.family.classes[n])}, and the job "
-                "has none; give a job with other streams another store"
+                f"{self._store.root}: carrier {carrier} reads streams with the columns "
+                f"{dict(template.family.classes[n])}, and the job has none; give a job with other streams another store"
             )
-        cores = int(self._spark.conf.get("spark.sql.shuffle.partitions"))
+        cores = int(self._spark.conf.get("spark.sql.shuffle.partitions", "1") or 1)
         place = InputPlace(self._store.carrier(carrier) / alias, self._store.drain, self._anchor_us, cores)
-        self._inputs.setdefault(carrier, []).append(place)
+        self._inputs[carrier].append(place)
         needed = [c for c in _needed(template, alias) if streams[0].stream.column(c)]
         return open_input(self._spark, alias, streams, needed, place, ticks=_stateful(template))
 
@@ -89,26 +98,38 @@ class SparkRuntime:
         found: list[Event] = []
         for carrier, query in list(self._queries.items()):
             found += self._progress(carrier, query)
-            if not query.isActive:
+            error = None if query.isActive else query.exception()
+            if error is not None and not self._revive(carrier, error):
                 del self._queries[carrier]
-                error = query.exception()
-                if error is not None:
-                    log.error("carrier %s failed: %s", carrier, error)
-                    found.append(CarrierFailed(carrier, _headline(error)))
+                found.append(CarrierFailed(carrier, _headline(error)))
         return found
 
+    def _revive(self, carrier: str, error: BaseException) -> bool:
+        """Starts a carrier that failed again: a full disk or a busy machine passes. Says whether it tried."""
+        self._failures[carrier] = self._failures.get(carrier, 0) + 1
+        log.error("carrier %s failed, attempt %d of %d: %s", carrier, self._failures[carrier], ATTEMPTS, error)
+        if self._failures[carrier] >= ATTEMPTS:
+            return False
+        self.restarts += 1
+        self.start(carrier, self._templates[carrier])
+        return True
+
     def _progress(self, carrier: str, query: StreamingQuery) -> list[Event]:
+        seen = self._seen[carrier]
         last = query.lastProgress
-        if last is None or last["batchId"] <= self._seen[carrier]:
+        if last is None or last["batchId"] <= seen:
             return []
-        fresh = [p for p in query.recentProgress if p["batchId"] > self._seen[carrier] and "addBatch" in p["durationMs"]]
-        first = self._seen[carrier] < 0
+        # Spark builds the whole list for every call; mostly there is one new batch.
+        recent = [last] if last["batchId"] == seen + 1 else query.recentProgress
+        fresh = [p for p in recent if p["batchId"] > seen and "addBatch" in p["durationMs"]]
+        first = seen < 0
         found: list[Event] = []
         for progress in fresh:
-            found.append(_batch_done(carrier, progress, first=first))
+            found.append(_batch_done(carrier, progress, len(self._inputs[carrier]), first=first))
             first = False
         if fresh:
             self._seen[carrier] = fresh[-1]["batchId"]
+            self._failures[carrier] = 0
         return found
 
     def tick(self, carrier: str, event_us: int) -> None:
@@ -121,15 +142,15 @@ class SparkRuntime:
         scratch.replace(self._store.drain)
 
     def settle(self, carrier: str) -> None:
-        query = self._queries.get(carrier)
-        if query is None:
-            return
-        try:
-            # Twice: the first call may be answered by a trigger that had looked for data before we asked.
-            query.processAllAvailable()
-            query.processAllAvailable()
-        except PySparkException as error:
-            raise RuntimeFailure(f"carrier {carrier} stopped: {_headline(error)}") from error
+        while (query := self._queries.get(carrier)) is not None:
+            try:
+                # Twice: the first call may be answered by a trigger that had looked for data before we asked.
+                query.processAllAvailable()
+                query.processAllAvailable()
+                return
+            except PySparkException as error:
+                if not self._revive(carrier, error):
+                    raise RuntimeFailure(f"carrier {carrier} stopped: {_headline(error)}") from error
 
     def stop(self, carrier: str) -> None:
         query = self._queries.pop(carrier, None)
@@ -137,12 +158,15 @@ class SparkRuntime:
             query.stop()
 
     def close(self) -> None:
-        for carrier in list(self._queries):
-            self.stop(carrier)
+        """Stops all carriers; `events` still tells of their last batches."""
+        for carrier, query in list(self._queries.items()):
+            query.stop()
+            if query.exception() is not None:
+                del self._queries[carrier]  # nothing is revived on the way out
 
 
 def _writer(root: Path) -> Callable[[DataFrame, int], None]:
-    """Writes a micro-batch as one directory, once: a repeated batch that was already written is only calculated, for its state."""
+    """Writes a micro-batch as one directory, once: a repeated one that is there is only calculated, for its state."""
 
     def write(rows: DataFrame, batch: int) -> None:
         target = root / f"batch={batch}"
@@ -166,18 +190,18 @@ def _stateful(template: Template) -> bool:
     return bool(template.family.window or template.family.reach_us)
 
 
-def _batch_done(carrier: str, progress: Mapping, *, first: bool) -> BatchDone:  # type: ignore[type-arg]
+def _batch_done(carrier: str, progress: Mapping[str, Any], inputs: int, *, first: bool) -> BatchDone:
     metrics = progress["observedMetrics"]
     versions = [m["version"] for name, m in metrics.items() if name.startswith("version_")]
-    inputs = [metrics[name] for name in sorted(metrics) if name.startswith("input_")]
+    read = [metrics.get(f"input_i{n}") for n in range(inputs)]
     states = progress["stateOperators"]
     return BatchDone(
         carrier=carrier,
         batch=progress["batchId"],
         version=min(versions) if versions and None not in versions else None,
-        newest_us=tuple(m["newest"] for m in inputs),
+        newest_us=tuple(None if m is None else m["newest"] for m in read),
         watermark_us=_watermark(progress),
-        rows=sum(m["rows"] for m in inputs),
+        rows=sum(m["rows"] for m in read if m is not None),
         late=sum(s["numRowsDroppedByWatermark"] for s in states),
         state_rows=sum(s["numRowsTotal"] for s in states),
         seconds=progress["durationMs"].get("triggerExecution", 0) / 1000,
@@ -186,10 +210,13 @@ def _batch_done(carrier: str, progress: Mapping, *, first: bool) -> BatchDone:  
     )
 
 
-def _watermark(progress: Mapping) -> int | None:  # type: ignore[type-arg]
+def _watermark(progress: Mapping[str, Any]) -> int | None:
     text = progress["eventTime"].get("watermark") if progress["eventTime"] else None
     return None if text is None else round(datetime.fromisoformat(text).timestamp() * 1_000_000)
 
 
 def _headline(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0]
+    """What a user can make something of: our own message if it comes from a Python worker, else Spark's first line."""
+    text = str(error).strip()
+    ours = re.search(r"^towpath\.errors\.\w+: (.+)$", text, re.MULTILINE)
+    return ours[1] if ours else text.splitlines()[0]

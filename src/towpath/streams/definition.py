@@ -18,6 +18,14 @@ IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _NUMBER = "(0|[1-9][0-9]{0,8})"
 _RANGE = re.compile(rf"([^{{}}]*)\{{{_NUMBER}\.\.{_NUMBER}\}}([^{{}}]*)")
 
+# What `where` can ask a column for. One way to write each value, because values are compared as text too.
+_PART_VALUES = {
+    Type.STRING: re.compile(".*", re.DOTALL),
+    Type.INT: re.compile("-?[1-9][0-9]{0,9}|0"),
+    Type.BIGINT: re.compile("-?[1-9][0-9]{0,18}|0"),
+    Type.BOOLEAN: re.compile("true|false"),
+}
+
 
 @dataclass(frozen=True)
 class StreamDef:
@@ -58,6 +66,8 @@ class StreamText(Settings):
             raise refusal(
                 f"not names of columns: {listed(bad)}", "use letters, digits and _, not beginning with a digit"
             )
+        if isinstance(source, FilesSource) and source.part and columns:
+            _check_part(*source.part, columns)
         lower = [name.lower() for name in columns or {}]
         alike = [name for name in columns or {} if lower.count(name.lower()) > 1]
         if alike:
@@ -80,6 +90,17 @@ class StreamText(Settings):
             hint = "name another column, or make it a timestamp in the schema"
             raise refusal(f"expected a column of type timestamp, but {time} is {columns[time].value}", hint)
         return time
+
+
+def _check_part(column: str, value: str, columns: dict[str, Type]) -> None:
+    if column not in columns:
+        raise refusal(f"there is no column {shown(column)}, which where asks for", meant(column, columns))
+    form = _PART_VALUES.get(columns[column])
+    if form is None:
+        message = f"where tells streams apart by {column}, which is {columns[column].value}"
+        raise refusal(message, f"use a column of type {listed(t.value for t in _PART_VALUES)}")
+    if not form.fullmatch(value):
+        raise refusal(f"where asks {column} for {shown(value)}, but it is {columns[column].value}", "no row has that")
 
 
 def define(name: str, text: StreamText) -> StreamDef:

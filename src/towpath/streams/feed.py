@@ -1,9 +1,10 @@
 """Several streams of one schema class as one replayable, time-aligned feed.
 
-A carrier has one watermark for everything it reads, so a stream that lags behind its neighbours would be dropped as late. The feed
-prevents that: it releases rows only up to the *frontier*, the event time that every stream has reached (idle streams apart).
+A carrier has one watermark for everything it reads, so a stream that lags behind its neighbours would be dropped as
+late. The feed prevents that: it releases rows only up to the *frontier*, the event time that every stream has reached
+(idle streams apart).
 
-A position says how many files are known and up to which event time they were released, plus how far generators have run.
+A position says how many files are known and up to which event time they were released, and how far generators have run.
 Between two positions lies a fixed set of rows, so a micro-batch can be repeated:
     rows of known files with time in (released, released'], and rows of new files with time <= released'.
 A row older than what was released (it is late, or its file came late) belongs to the batch that finds its file.
@@ -74,8 +75,11 @@ class _Growing:
 
 
 class Feed:
-    """Reads the streams of one class. `index` keeps the order in which files were found; `drain` is a file that, once there, says that
-    no more is to be waited for: {"at_us": wall-clock time}."""
+    """Reads the streams of one class.
+
+    `index` keeps the order in which files were found. `drain` is a file that, once there, says that no more is to be
+    waited for: {"at_us": wall-clock time}.
+    """
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self._schema = _schema(spec)
@@ -88,14 +92,19 @@ class Feed:
         for stream in spec["streams"]:
             source = stream["source"]
             if source["type"] == "files":
-                folder = Folder(source["path"], source["format"], self._schema, self._time, source.get("header", True))
+                part = tuple(stream["part"]) if stream.get("part") else None
+                folder = Folder(
+                    source["path"], source["format"], self._schema, self._time, source.get("header", True), part
+                )
                 self._files[stream["name"]] = _Growing(folder, stream["idle_after_ms"] / 1000)
             else:
                 self._generators[stream["name"]] = generator(source)
         self._known: list[tuple[str, StoredFile]] = []
+        self._taken: set[tuple[str, str]] = set()  # stream and path of those
+        self._indexed = 0  # bytes of the index
         self._load_index()
 
-    # --- positions -------------------------------------------------------------------------------------------------------
+    # --- positions ---------------------------------------------------------------------------------------------------
 
     def advance(self, start: Position) -> Position:
         """The newest position that may be released now."""
@@ -114,7 +123,7 @@ class Feed:
         return max((s.newest_us for s in self._files.values() if s.newest_us is not None), default=BEGINNING_US)
 
     def _elapsed(self, before: int, drained_at: int | None) -> int:
-        """How far the generators' clock has run; a drained feed runs bounded generators to their end and stops the others."""
+        """How far the generators' clock has run; draining runs bounded generators to their end and stops the others."""
         now = time.time_ns() // 1000 - self._anchor_us
         if not self._generators or drained_at is None:
             return max(before, now) if self._generators else 0
@@ -132,7 +141,7 @@ class Feed:
         except FileNotFoundError:
             return None
 
-    # --- slices ----------------------------------------------------------------------------------------------------------
+    # --- slices ------------------------------------------------------------------------------------------------------
 
     def slices(self, start: Position, end: Position) -> list[Slice]:
         self._load_index()
@@ -162,36 +171,42 @@ class Feed:
         names = pa.array([piece.stream] * table.num_rows, pa.string())
         return table.add_column(0, pa.field("_stream", pa.string()), names)
 
-    # --- the index of files ----------------------------------------------------------------------------------------------
+    # --- the index of files ------------------------------------------------------------------------------------------
 
     def _discover(self) -> None:
-        """Adds new files to the index, oldest modification first, and makes that durable before anybody relies on it."""
-        known = {file.path for _, file in self._known}
+        """Adds new files to the index, oldest modification first, durably before anybody relies on it."""
         fresh = [
             (modified, path, stream)
             for stream, growing in self._files.items()
             for path, modified in growing.folder.list()
-            if path not in known
+            if (stream, path) not in self._taken
         ]
         if not fresh:
             return
         found = [(stream, self._files[stream].folder.inspect(path)) for _, path, stream in sorted(fresh)]
-        with self._index.open("a") as index:
-            index.writelines(json.dumps([stream, *file.to_json()]) + "\n" for stream, file in found)
+        lines = "".join(json.dumps([stream, *file.to_json()]) + "\n" for stream, file in found).encode()
+        with self._index.open("ab") as index:
+            index.truncate(self._indexed)  # what a crash left of a line
+            index.write(lines)
             index.flush()
             os.fsync(index.fileno())
+        self._indexed += len(lines)
         self._note(found)
 
     def _load_index(self) -> None:
         if not self._index.exists():
             self._index.parent.mkdir(parents=True, exist_ok=True)
             return
-        lines = self._index.read_text().splitlines()[len(self._known) :]
+        with self._index.open("rb") as index:
+            index.seek(self._indexed)
+            lines = [line for line in index if line.endswith(b"\n")]
+        self._indexed += sum(map(len, lines))
         self._note([(stream, StoredFile(*rest)) for stream, *rest in map(json.loads, lines)])
 
     def _note(self, found: Sequence[tuple[str, StoredFile]]) -> None:
         self._known += found
         for stream, file in found:
+            self._taken.add((stream, file.path))
             growing = self._files[stream]
             growing.heard_at = time.monotonic()
             if file.rows:

@@ -32,6 +32,8 @@ class FilesSource(Settings):
     path: Location = Field(examples=["./bids"])
     format: Literal["parquet", "csv", "json"] = Field(examples=["parquet"])
     header: bool = True  # of CSV
+    # Several streams in one folder, told apart by the value of a column.
+    where: dict[str, str | Whole | bool] | None = Field(default=None, examples=["{device: pump7}"])
 
     @field_validator("path")
     @classmethod
@@ -41,12 +43,27 @@ class FilesSource(Settings):
             raise refusal(f"expected a folder, but {path} {what}", "a path is relative to the job file")
         return path
 
+    @field_validator("where")
+    @classmethod
+    def _names_one_column(cls, where: dict[str, str | int | bool] | None) -> dict[str, str | int | bool] | None:
+        if where is not None and len(where) != 1:
+            raise refusal(f"expected one column with its value, got {len(where)}", "write it like {device: pump7}")
+        return where
+
     @field_validator("header")
     @classmethod
     def _is_csv(cls, header: bool, info: ValidationInfo) -> bool:
         if info.data.get("format", "csv") != "csv":
             raise refusal(f"a {info.data['format']} file has no header line", "remove it, or set format: csv")
         return header
+
+    @property
+    def part(self) -> tuple[str, str] | None:
+        """The column that tells this stream's rows from those of others in the folder, and its value as text."""
+        if self.where is None:
+            return None
+        ((column, value),) = self.where.items()
+        return column, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class RateSource(Settings):

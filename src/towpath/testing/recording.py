@@ -13,7 +13,7 @@ from towpath.schema import Column, Stream, Type
 from towpath.verify import ARROW_TYPES
 
 SECOND = 1_000_000
-# 2026-01-01, and the epoch's first minute. (Before the epoch Spark takes everything for late: its watermark starts there.)
+# 2026-01-01, and the epoch's first minute; before the epoch, where its watermark starts, Spark takes all for late.
 STARTS = (1_767_225_600 * SECOND, 20 * SECOND)
 # Coarse clocks make equal times and tuples on the edge of a window common.
 CLOCKS = (1_000, 250_000, 500_000, SECOND)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from towpath.api import Towpath, start
-from towpath.control.records import PartRecord
 from towpath.job import Job, NodeDef, QueryDef, ResultsDef
-from towpath.lang import Query, parse
+from towpath.lang import parse
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
 from towpath.testing.workload import Workload
-from towpath.verify import Difference, differences, expected
+from towpath.verify import Difference, answer, differences
 
 
 @dataclass(frozen=True)
@@ -35,9 +33,9 @@ def job_of(workload: Workload, folder: Path) -> Job:
         (folder / name).mkdir(parents=True, exist_ok=True)
         source = FilesSource(type="files", path=str(folder / name), format="parquet")
         streams[name] = StreamDef(stream, source, idle_after_ms=0)
-    early = {name: QueryDef(sql=q.sql) for name, q in workload.queries.items() if q.submit == 0}
-    node = NodeDef(type="embedded", cores=2, memory="2g", spark=eval(__import__("os").environ.get("SP","{}")))
-    return Job(folder / "store", 50, streams, {"local": node}, early, None, ResultsDef())
+    early = {name: QueryDef.model_validate({"sql": q.sql}) for name, q in workload.queries.items() if q.submit == 0}
+    node = NodeDef.model_validate({"type": "embedded", "cores": 2, "memory": "2g"})
+    return Job(folder / "store", 50, streams, {"local": node}, early, None, ResultsDef.model_validate({}))
 
 
 def run(workload: Workload, folder: Path) -> Outcome:
@@ -74,28 +72,15 @@ def settle(running: Towpath) -> None:
 
 
 def compare(running: Towpath, workload: Workload) -> Outcome:
-    database = workload.database()
+    database, catalog = workload.database(), workload.recording.catalog
     found: dict[str, Difference] = {}
     rows = 0
     for name, submission in workload.queries.items():
-        query = parse(submission.sql, workload.recording.catalog, name)
+        query = parse(submission.sql, catalog, name)
         actual = running.results(name)
         rows += actual.num_rows
-        difference = differences(answer(database, query, running.engine.validity(name), workload), actual)
+        difference = differences(answer(database, query, catalog, running.engine.validity(name)), actual)
         if difference is not None:
             found[name] = difference
     carriers = running.engine.carriers
     return Outcome(found, rows, len(carriers), sum(c.late for c in carriers))
-
-
-def answer(database: object, query: Query, validity: list[PartRecord], workload: Workload) -> pa.Table:
-    """The batch answer; each SELECT of a union has its own validity."""
-    catalog = workload.recording.catalog
-    tables = []
-    for select, part in zip(query.selects, validity, strict=True):
-        if part.settled:
-            items = tuple(replace(i, name=c.name, type=c.type) for i, c in zip(select.items, query.columns, strict=True))
-            single = replace(query, selects=(replace(select, items=items),))
-            tables.append(expected(database, single, catalog, part.from_us, part.until_us))  # type: ignore[arg-type]
-    empty = expected(database, query, catalog, 0, 0).slice(0, 0)  # type: ignore[arg-type]
-    return pa.concat_tables([empty, *tables])

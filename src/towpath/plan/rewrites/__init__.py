@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from towpath.plan.operators import Operator
 from towpath.plan.rewrites.canonicalise import canonicalise
+from towpath.plan.rewrites.imply_equalities import imply_equalities
+from towpath.plan.rewrites.number_inputs import number_inputs
 from towpath.plan.rewrites.order_joins import order_joins
 from towpath.plan.rewrites.prune_columns import prune_columns
 from towpath.plan.rewrites.push_filters import push_filters
@@ -11,6 +13,13 @@ from towpath.schema import Catalog
 
 Rewrite = Callable[[Operator, Catalog], Operator]
 
-REWRITES: tuple[Rewrite, ...] = (canonicalise, push_filters, order_joins, prune_columns)
+REWRITES: tuple[Rewrite, ...] = (
+    imply_equalities,
+    canonicalise,
+    push_filters,
+    order_joins,
+    number_inputs,
+    prune_columns,
+)
 
 __all__ = ["REWRITES", "Rewrite"]

@@ -1,14 +1,24 @@
 """Joins the inputs with the lowest estimated rate first, so that intermediate results stay small.
 
-The tree stays left-deep and every step has an equality with what is already joined.
+The tree stays left-deep, every step has an equality with what is already joined, and none that follows from others.
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
 
+from towpath.plan.equalities import Equalities, joined_columns, tie
 from towpath.plan.estimate import rate
-from towpath.plan.operators import Operator, WindowJoin, aliases, aliases_in, children, with_children
+from towpath.plan.expressions import aliases_in
+from towpath.plan.operators import (
+    ColumnType,
+    Operator,
+    WindowJoin,
+    aliases,
+    children,
+    column_types,
+    with_children,
+)
 from towpath.schema import Catalog
 
 
@@ -16,16 +26,14 @@ def order_joins(plan: Operator, catalog: Catalog) -> Operator:
     if not isinstance(plan, WindowJoin):
         return with_children(plan, tuple(order_joins(c, catalog) for c in children(plan)))
     leaves, conjuncts = _flatten(plan)
-    # The alias breaks ties; canonicalise has made it independent of how the query was written.
-    remaining = sorted(leaves, key=lambda leaf: (rate(leaf, catalog), sorted(aliases(leaf))))
-    joined = remaining.pop(0)
-    while remaining:
-        following = next(leaf for leaf in remaining if _linked(joined, leaf, conjuncts))
-        remaining.remove(following)
-        known = aliases(joined) | aliases(following)
-        here = tuple(c for c in conjuncts if aliases_in(c) <= known)
-        conjuncts = [c for c in conjuncts if c not in here]
-        joined = WindowJoin(joined, following, here)
+    ordered = _ordered(leaves, conjuncts, catalog)
+    needed = _needed(conjuncts, [min(aliases(leaf)) for leaf in ordered], column_types(plan, catalog))
+    joined = ordered[0]
+    for leaf in ordered[1:]:
+        known = aliases(joined) | aliases(leaf)
+        here = tuple(c for c in needed if aliases_in(c) <= known)
+        needed = [c for c in needed if c not in here]
+        joined = WindowJoin(joined, leaf, here)
     return joined
 
 
@@ -37,13 +45,30 @@ def _flatten(op: Operator) -> tuple[list[Operator], list[exp.Expression]]:
     return left + right, [*above_left, *above_right, *op.conjuncts]
 
 
-def _linked(joined: Operator, leaf: Operator, conjuncts: list[exp.Expression]) -> bool:
-    have, new = aliases(joined), aliases(leaf)
-    return any(
-        isinstance(c, exp.EQ)
-        and isinstance(c.this, exp.Column)
-        and isinstance(c.expression, exp.Column)
-        and aliases_in(c) & have
-        and aliases_in(c) & new
-        for c in conjuncts
-    )
+def _ordered(leaves: list[Operator], conjuncts: list[exp.Expression], catalog: Catalog) -> list[Operator]:
+    # The alias breaks ties; canonicalise has made it independent of how the query was written.
+    remaining = sorted(leaves, key=lambda leaf: (rate(leaf, catalog), min(aliases(leaf))))
+    ordered = [remaining.pop(0)]
+    links = [aliases_in(c) for c in conjuncts if joined_columns(c) is not None]
+    known = set(aliases(ordered[0]))
+    while remaining:
+        following = next(leaf for leaf in remaining if any(k & known and k & aliases(leaf) for k in links))
+        remaining.remove(following)
+        ordered.append(following)
+        known |= aliases(following)
+    return ordered
+
+
+def _needed(conjuncts: list[exp.Expression], order: list[str], types: ColumnType) -> list[exp.Expression]:
+    """The conjuncts without the equalities that follow from those of earlier steps."""
+
+    def step(conjunct: exp.Expression) -> list[int]:
+        return sorted((order.index(alias) for alias in aliases_in(conjunct)), reverse=True)
+
+    known = Equalities()
+    needed = []
+    for conjunct in sorted(conjuncts, key=step):
+        columns = tie(conjunct, types)
+        if columns is None or known.add(*columns):
+            needed.append(conjunct)
+    return needed

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from towpath.plan.operators import Filter, Operator, WindowJoin, aliases, aliases_in, children, with_children
+from towpath.plan.expressions import aliases_in
+from towpath.plan.operators import Filter, Operator, WindowJoin, aliases, children, with_children
 from towpath.schema import Catalog
 
 

@@ -1,0 +1,97 @@
+"""One query alone: towpath against the same query written by hand, on a backlog of files, as fast as each can."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from pyspark.sql import SparkSession
+
+from towpath.api import Towpath, start
+from towpath.bench import plain, shared
+from towpath.bench.feeder import write
+from towpath.bench.steps import Say
+from towpath.bench.workloads import KINDS, Kind, rows
+from towpath.control.engine import Request
+from towpath.lang import parse
+from towpath.spark.node import NodeSettings, open_session
+
+SECOND_US = 1_000_000
+START_US = 1_767_225_600 * SECOND_US  # 2026-01-01
+TRIGGER_MS = 10
+
+
+@dataclass(frozen=True)
+class Backlog:
+    files: int = 80
+    rows: int = 100_000  # of each file
+    rounds: int = 3  # that count; one more goes before, for the JVM to compile
+
+
+@dataclass(frozen=True)
+class Single:
+    """Seconds of both sides, round by round."""
+
+    by_hand: tuple[float, ...]
+    towpath: tuple[float, ...]
+
+    @property
+    def ratio(self) -> float:
+        """Throughput of towpath relative to the query written by hand."""
+        return median(self.by_hand) / median(self.towpath)
+
+
+def compare(kind_name: str, backlog: Backlog, rate: int, cores: int, say: Say) -> Single:
+    kind = KINDS[kind_name]
+    with tempfile.TemporaryDirectory(prefix="towpath-bench-", ignore_cleanup_errors=True) as scratch:
+        folder = Path(scratch)
+        say("writing the backlog")
+        _write(folder / "data", backlog, rate)
+        spark = open_session(NodeSettings(cores, plain.MEMORY), folder / "log")
+        ours, theirs = [], []
+        for number in range(backlog.rounds + 1):
+            say(f"round {number} of {backlog.rounds}" if number else "warming up")
+            theirs.append(_by_hand(spark, kind, folder))
+            ours.append(_towpath(kind, folder, cores))
+        return Single(tuple(theirs[1:]), tuple(ours[1:]))
+
+
+def _write(folder: Path, backlog: Backlog, rate: int) -> None:
+    folder.mkdir()
+    length_us = backlog.rows * SECOND_US // rate
+    for n in range(backlog.files):
+        write(folder, f"{n:04}", rows(n, START_US + n * length_us, length_us, backlog.rows))
+
+
+def _by_hand(spark: SparkSession, kind: Kind, folder: Path) -> float:
+    work = folder / "by-hand"
+    data = plain.read(spark, folder / "data", plain.SETTINGS[0])
+    begin = time.monotonic()
+    query = plain.run(kind.by_hand(data, 0), work, "q0", TRIGGER_MS)
+    query.processAllAvailable()
+    seconds = time.monotonic() - begin
+    query.stop()
+    shutil.rmtree(work)
+    return seconds
+
+
+def _towpath(kind: Kind, folder: Path, cores: int) -> float:
+    work = folder / "towpath"
+    work.mkdir()
+    with start(shared.job(work, folder / "data", cores, TRIGGER_MS)) as running:
+        seconds = _process(running, kind)
+    shutil.rmtree(work)
+    return seconds
+
+
+def _process(running: Towpath, kind: Kind) -> float:
+    query = parse(kind.sql(0), running.job.catalog, "q0")
+    begin = time.monotonic()
+    running.engine.submit([Request(query)])
+    for carrier in running.engine.carriers:
+        running.engine.settle(carrier.id)
+    return time.monotonic() - begin

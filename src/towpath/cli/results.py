@@ -1,0 +1,108 @@
+"""`towpath results`: what a query of a job has answered, whether the job runs or not."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+
+from towpath.cli.output import event_time, print_data, print_json
+from towpath.cli.stopping import on_stop
+from towpath.errors import StoreError
+
+if TYPE_CHECKING:  # other commands need not wait for DuckDB
+    import pyarrow as pa
+
+    from towpath.reader import Reader, Standing
+
+FORMATS = ("table", "json", "csv", "parquet")
+
+
+@click.command("results", epilog="Example: towpath results examples/market.yaml high-bids --limit 10")
+@click.argument("job", metavar="JOB", type=click.Path(path_type=Path))
+@click.argument("query", required=False)
+@click.option("--follow", is_flag=True, help="Go on with new rows as they come, until Ctrl-C.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+@click.option("--limit", type=click.IntRange(min=0), help="At most so many rows: the newest, with --follow the first.")
+def command(job: Path, query: str | None, follow: bool, format_: str, out: Path | None, limit: int | None) -> None:
+    """Show the results of QUERY, or list all queries.
+
+    JOB is a job file or the store of a job; the job may be running or not.
+    """
+    from towpath.reader import Reader
+
+    reader = Reader(_store(job))
+    if query is None:
+        _list(reader, format_, out)
+    elif follow:
+        _follow(reader, query, format_, out, limit)
+    else:
+        _write([_newest(reader.read(query), limit)], format_, out)
+
+
+def _store(job: Path) -> Path:
+    if job.is_dir():
+        return job
+    if not job.exists():
+        raise StoreError(f"{job}: expected a job file or the store of a job, and there is nothing")
+    from towpath import job as jobs
+
+    return jobs.load(job).store
+
+
+def _newest(rows: pa.Table, limit: int | None) -> pa.Table:
+    return rows if limit is None else rows.slice(max(0, rows.num_rows - limit))
+
+
+def _follow(reader: Reader, query: str, format_: str, out: Path | None, limit: int | None) -> None:
+    stopped = threading.Event()
+    with on_stop(stopped.set):
+        _write(_first(reader.follow(query, stopped), limit), format_, out)
+
+
+def _first(tables: Iterable[pa.Table], limit: int | None) -> Iterator[pa.Table]:
+    left = limit
+    for table in tables:
+        yield table if left is None else table.slice(0, left)
+        if left is not None and (left := left - table.num_rows) <= 0:
+            return
+
+
+def _write(tables: Iterable[pa.Table], format_: str, out: Path | None) -> None:
+    from towpath.results import render
+
+    render(tables, format_, out=out)
+
+
+def _list(reader: Reader, format_: str, out: Path | None) -> None:
+    if format_ not in ("table", "json") or out is not None:
+        raise click.UsageError(
+            "the list of queries is a table or JSON on stdout; name a QUERY for --out and other formats"
+        )
+    queries = reader.queries()
+    if format_ == "json":
+        print_json([dataclasses.asdict(query) for query in queries])
+    else:
+        print_data(_table(queries), f"{len(queries):,} {'query' if len(queries) == 1 else 'queries'}")
+
+
+def _table(queries: list[Standing]) -> Table:
+    table = Table("query", "state", "from", "until", "columns")
+    for query in queries:
+        start = "beginning" if query.from_us is None else event_time(query.from_us)
+        table.add_row(query.name, query.state, start, _end(query), f"{len(query.columns)}: {', '.join(query.columns)}")
+    return table
+
+
+def _end(query: Standing) -> str:
+    from towpath.control.records import BEGINNING_US
+
+    if query.until_us == BEGINNING_US:
+        return "left before it began"
+    return "" if query.until_us is None else event_time(query.until_us)

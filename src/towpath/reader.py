@@ -1,0 +1,93 @@
+"""Reads the results of a job, running or not, without starting anything and without Spark."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from towpath.control.engine import read_part
+from towpath.control.journal import Journal
+from towpath.control.records import PartRecord
+from towpath.errors import UnknownQueryError
+from towpath.results import Part, Position, follow, read
+from towpath.settings import close_to
+from towpath.store import Store
+
+POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a store knows of a query: its columns, and the event times [from_us, until_us) it answers for."""
+
+    name: str
+    sql: str
+    state: str  # starting | standing | withdrawn
+    columns: tuple[str, ...]
+    from_us: int | None  # None: from the beginning
+    until_us: int | None  # None: it goes on
+
+
+class Reader:
+    def __init__(self, store: str | Path) -> None:
+        self._store = Store(Path(store).absolute())
+        self._journal = Journal(self._store.journal, read_only=True)
+
+    def names(self) -> Sequence[str]:
+        return self._journal.names()
+
+    def queries(self) -> list[Standing]:
+        """Every query there ever was, by name; of those that were replaced, the newest."""
+        return [
+            Standing(query.name, query.sql, _state(query.running, parts), *_answered(parts))
+            for query, parts in self._journal.queries()
+        ]
+
+    def validity(self, name: str) -> list[PartRecord]:
+        """For which event times each SELECT of a query answers."""
+        return [part for part, _ in self._records(name)]
+
+    def parts(self, name: str) -> list[Part]:
+        """Where a query's results are."""
+        return [read_part(self._store, part, carrier) for part, carrier in self._records(name)]
+
+    def read(self, name: str) -> pa.Table:
+        return read(self.parts(name))
+
+    def follow(self, name: str, stopped: threading.Event | None = None) -> Iterator[pa.Table]:
+        """What there is, then what comes, until `stopped` is set."""
+        stopped = stopped or threading.Event()
+        for chunk in follow(lambda: self.parts(name), Position(), lambda: not stopped.wait(POLL_S)):
+            yield chunk.table
+
+    def _records(self, name: str) -> list[tuple[PartRecord, str]]:
+        query = self._journal.query(name)
+        if query is None:
+            raise self._unknown(name)
+        return self._journal.parts(query.id)
+
+    def _unknown(self, name: str) -> UnknownQueryError:
+        names = self.names()
+        close = close_to(name, names)
+        return UnknownQueryError(
+            f"{self._store.root}: there is no query named {name!r} among its {len(names):,}\n    -> "
+            + (f"did you mean {close}? " if close else "")
+            + "`towpath results JOB` lists them all"
+        )
+
+
+def _state(running: bool, parts: Sequence[PartRecord]) -> str:
+    if not running:
+        return "withdrawn"
+    return "standing" if all(part.settled for part in parts) else "starting"
+
+
+def _answered(parts: Sequence[PartRecord]) -> tuple[tuple[str, ...], int | None, int | None]:
+    """Columns and validity. Each SELECT of a union has its own; what all of them answer for is told."""
+    starts = [part.from_us for part in parts if part.from_us is not None]
+    ends = [part.until_us for part in parts if part.until_us is not None]
+    return tuple(name for name, _ in parts[0].columns), max(starts, default=None), min(ends, default=None)

@@ -1,0 +1,35 @@
+"""What a query that came and went while data flowed must have emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import duckdb
+import pyarrow as pa
+
+from towpath.lang.query import Query
+from towpath.schema import Catalog
+from towpath.verify.oracle import ARROW_TYPES, expected
+
+
+class Validity(Protocol):
+    """The event times [from_us, until_us) one SELECT answers for; before it is settled, none."""
+
+    settled: bool
+    from_us: int | None
+    until_us: int | None
+
+
+def answer(con: duckdb.DuckDBPyConnection, query: Query, catalog: Catalog, validity: Sequence[Validity]) -> pa.Table:
+    """The batch answer over the tables of `con`; each SELECT of a union has its own validity."""
+    schema = pa.schema([(column.name, ARROW_TYPES[column.type]) for column in query.columns])
+    tables = [schema.empty_table()]
+    for select, valid in zip(query.selects, validity, strict=True):
+        if valid.settled:
+            items = zip(select.items, query.columns, strict=True)
+            named = tuple(replace(item, name=column.name, type=column.type) for item, column in items)
+            single = replace(query, selects=(replace(select, items=named),))
+            tables.append(expected(con, single, catalog, valid.from_us, valid.until_us))
+    return pa.concat_tables(tables)

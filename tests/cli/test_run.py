@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from towpath.cli import main
+
+JOB = """
+trigger: 200 ms
+streams:
+  orders:
+    source: {type: files, path: ./orders, format: csv}
+    schema: {id: bigint, amount: double, at: timestamp}
+    time: at
+nodes: {local: {type: embedded, cores: 2, memory: 1g}}
+queries:
+  large: SELECT id, amount FROM orders WHERE amount > 10
+  per-minute: SELECT count(*) AS n FROM orders [RANGE 1 MINUTE]
+queries_folder: ./queries
+"""
+TOWPATH = [sys.executable, "-c", "from towpath.cli import main; main()"]
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    (tmp_path / "orders").mkdir()
+    (tmp_path / "queries").mkdir()
+    rows = "".join(f"{n},{n},2026-01-01T00:00:{n:02}Z\n" for n in range(20))
+    (tmp_path / "orders" / "1.csv").write_text(f"id,amount,at\n{rows}")
+    (tmp_path / "job.yaml").write_text(JOB)
+    return tmp_path / "job.yaml"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+@pytest.mark.spark
+def test_until_drained_answers_everything_and_ends(job: Path) -> None:
+    result = run("run", job, "--until-drained", "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert (report["state"], report["queries"], report["results"], report["late"]) == ("drained", 2, 10, 0)
+    assert {c["kind"]: c["rows"] for c in report["carriers"]} == {"filter": 20, "tumbling aggregate": 20}
+    assert run("results", job, "large", "--limit", 1, "--format", "csv").stdout == '"id","amount"\n19,19\n'
+    assert run("results", job, "per-minute", "--format", "csv").stdout == '"n"\n20\n'
+    again = run("run", job, "--until-drained")
+    assert again.stdout == "drained: 2 queries, 10 results, 0 late rows\n"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_cleanly(job: Path, number: signal.Signals) -> None:
+    process = subprocess.Popen([*TOWPATH, "run", str(job)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stderr
+        said = ""
+        while "running: 2 queries" not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        (job.parent / "queries" / "wrong.sql").write_text("SELECT idd FROM orders")
+        while "idd" not in said:
+            said += process.stderr.readline()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0
+    assert re.fullmatch(r"stopped: 2 queries, \d+ results, 0 late rows\n", out)
+    assert err.endswith(f"stopped; `towpath run {job}` goes on from here\n")
+    assert "Traceback" not in said + err
+
+
+def test_a_wrong_query_is_told_before_spark_starts(job: Path) -> None:
+    job.write_text(JOB.replace("amount > 10", "amont > 10"))
+    result = run("run", job)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "did you mean amount" in result.stderr

@@ -1,0 +1,258 @@
+"""Decisions one by one: what is asked of the carriers, and for which event times a query answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.control.world import CATALOG, DELAY, SECOND, World, losses, stream, submission
+
+from towpath.control.controller import Controller, Publish, StartCarrier
+from towpath.control.records import BEGINNING_US, State, Status
+
+EVERYTHING = (True, None, None)
+UNDECIDED = (False, None, None)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "journal.sqlite")
+
+
+def s(*seconds: float) -> list[int]:
+    return [int(t * SECOND) for t in seconds]
+
+
+def run_first(world: World, kind: str = "other filter") -> None:
+    """A carrier with a query of another stream, and a batch behind it."""
+    world.submit(submission("first", kind))
+    world.batch("c0", s(10, 12))
+
+
+# --- coming ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_shape_starts_a_carrier_with_its_table_published_before() -> None:
+    controller = Controller(State(), CATALOG)
+    assert controller.submit([submission("q", "filter")]) == [Publish("c0"), StartCarrier("c0")]
+    assert [row["_fragment"] for row in controller.rows("c0")] == [1]
+
+
+def test_a_known_shape_is_a_row_more() -> None:
+    controller = Controller(State(), CATALOG)
+    controller.submit([submission("q", "filter")])
+    assert controller.submit([submission("r", "other filter")]) == [Publish("c0")]
+    assert [row["_fragment"] for row in controller.rows("c0")] == [1, 2]
+
+
+def test_queries_that_come_together_share_a_carrier() -> None:
+    controller = Controller(State(), CATALOG)
+    together = [submission("q", "filter"), submission("r", "computed"), submission("w", "window")]
+    assert controller.submit(together) == [Publish("c0"), Publish("c1"), StartCarrier("c0"), StartCarrier("c1")]
+
+
+def test_a_wider_carrier_starts_beside_the_one_that_runs() -> None:
+    controller = Controller(State(), CATALOG)
+    controller.submit([submission("q", "filter")])
+    assert controller.submit([submission("r", "computed")]) == [Publish("c1"), StartCarrier("c1")]
+    old, new = (c.template for c in controller.state.carriers.values())
+    assert new.covers(old)
+
+
+def test_the_same_question_is_asked_once() -> None:
+    controller = Controller(State(), CATALOG)
+    controller.submit([submission("q", "filter")])
+    assert controller.submit([submission("r", "same filter")]) == []
+    assert len(controller.state.fragments) == 1
+
+
+def test_a_union_has_a_part_for_each_select(world: World) -> None:
+    world.submit(submission("q", "union"))
+    assert [part.branch for part in world.parts("q")] == [0, 1]
+    assert len({part.fragment for part in world.parts("q")}) == 2
+
+
+def test_an_unknown_query_is_no_reason_to_do_anything() -> None:
+    assert Controller(State(), CATALOG).withdraw("nobody") == []
+
+
+# --- from ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_carrier_starts_with_answers_for_everything(world: World) -> None:
+    world.submit(submission("q", "filter"), submission("now", "other filter", from_now=True))
+    assert world.validity("q") == world.validity("now") == EVERYTHING
+
+
+def test_a_late_joiner_answers_from_the_batch_that_saw_it(world: World) -> None:
+    run_first(world)
+    world.submit(submission("q", "filter"))
+    assert world.validity("q") == UNDECIDED
+    world.batch("c0", s(11, 14))
+    assert world.validity("q") == (True, 12 * SECOND + 1, None)
+
+
+def test_a_batch_with_the_old_table_confirms_nothing(world: World) -> None:
+    run_first(world)
+    carrier = world.carriers["c0"]
+    world.submit(submission("q", "filter"))
+    carrier.run_batch("c0", [s(13)], 0, 0)
+    carrier.run_batch("c0", [s(20)], 0, 1)  # the table changed while the batch ran
+    world.hear("c0")
+    assert world.validity("q") == UNDECIDED
+    world.batch("c0", s(21))
+    assert world.validity("q") == (True, 20 * SECOND + 1, None)
+
+
+def test_an_aggregate_over_a_join_needs_the_partners_before_its_window(world: World) -> None:
+    world.submit(submission("first", "narrow join window"))
+    world.batch("c0", s(10), s(12))
+    world.submit(submission("q", "join window"))
+    world.batch("c0", s(13), s(13))
+    assert world.validity("q") == (True, 12 * SECOND + 1 + 2 * SECOND, None)
+
+
+@pytest.mark.parametrize(("from_now", "expected"), [(False, None), (True, 12 * SECOND + 1)])
+def test_who_shares_a_fragment_has_its_past_unless_asked_not_to(
+    world: World, from_now: bool, expected: int | None
+) -> None:
+    run_first(world, "filter")
+    world.submit(submission("q", "same filter", from_now=from_now))
+    assert world.validity("q") == (True, expected, None)
+
+
+# --- until -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_withdrawn_query_answers_for_what_was_completely_seen(world: World) -> None:
+    run_first(world)
+    assert world.controller.withdraw("first") == [Publish("c0")]
+    assert world.controller.rows("c0") == []
+    assert world.validity("first") == (True, None, 12 * SECOND - DELAY)
+
+
+@pytest.mark.parametrize("batches", [0, 1])
+def test_a_query_that_nothing_was_seen_for_answers_for_nothing(world: World, batches: int) -> None:
+    world.submit(submission("q", "join"))
+    for _ in range(batches):
+        world.batch("c0", s(10), [])  # the other input may still bring any time
+    world.withdraw("q")
+    assert world.validity("q") == (True, None, BEGINNING_US)
+
+
+def test_a_query_that_nobody_confirmed_answers_for_nothing(world: World) -> None:
+    run_first(world)
+    world.submit(submission("q", "filter"))
+    world.withdraw("q")
+    assert world.validity("q") == (True, None, BEGINNING_US)
+    assert world.controller.state.fragments[2].status is Status.GONE
+
+
+def test_the_slower_input_of_a_join_decides(world: World) -> None:
+    world.submit(submission("q", "join"))
+    world.batch("c0", s(100), s(50))
+    world.withdraw("q")
+    world.batch("c0", [], s(60))
+    assert world.part("q").until_us == 50 * SECOND - DELAY
+    assert not losses(world)
+
+
+def test_who_leaves_a_shared_fragment_first_claims_no_more_than_the_last(world: World) -> None:
+    run_first(world, "filter")
+    world.submit(submission("q", "same filter"))
+    assert world.controller.withdraw("first") == []
+    world.withdraw("q")
+    world.batch("c0", s(11))
+    assert not losses(world)
+
+
+def test_windows_that_are_open_keep_a_fragment_until_they_are_closed(world: World) -> None:
+    world.submit(submission("q", "window"))
+    world.batch("c0", s(10, 12))
+    world.withdraw("q")
+    assert world.controller.state.fragments[1].status is Status.LEAVING
+    world.crash()
+    assert world.carriers["c0"].running
+    world.batch("c0", s(13))
+    assert world.controller.state.fragments[1].status is Status.GONE
+
+
+def test_a_replaced_query_is_two(world: World) -> None:
+    run_first(world, "filter")
+    world.withdraw("first")
+    world.submit(submission("first", "other filter"))
+    old, new = world.controller.state.queries.values()
+    assert (old.running, new.running) == (False, True)
+    assert world.controller.running("first") is new
+
+
+# --- starting again --------------------------------------------------------------------------------------------------
+
+
+def test_a_start_from_the_journal_publishes_and_starts(world: World) -> None:
+    run_first(world)
+    controller = Controller(world.journal.load(), CATALOG)
+    assert controller.resume() == [Publish("c0"), StartCarrier("c0")]
+    assert controller.state.carriers["c0"].version == 2
+    assert [row["_fragment"] for row in controller.rows("c0")] == [1]
+
+
+def test_a_joiner_is_clear_of_all_that_batches_before_a_crash_may_have_had(world: World) -> None:
+    run_first(world)
+    world.submit(submission("q", "filter"))
+    carrier = world.carriers["c0"]
+    carrier.run_batch("c0", [s(30)], 0, 0)  # nobody hears of it
+    world.crash()
+    world.batch("c0", [])  # nor does this one tell
+    assert world.validity("q") == UNDECIDED
+    world.batch("c0", s(28))
+    assert world.validity("q") == (True, 28 * SECOND + DELAY + 1, None)
+    assert not losses(world)
+
+
+def test_reports_that_were_missed_are_like_a_crash(world: World) -> None:
+    run_first(world)
+    world.submit(submission("q", "filter"))
+    carrier = world.carriers["c0"]
+    carrier.run_batch("c0", [s(30)], 0, 0)
+    carrier.events.clear()
+    world.batch("c0", s(29))
+    assert world.validity("q") == (True, 29 * SECOND + DELAY + 1, None)
+    assert not losses(world)
+
+
+def test_a_carrier_without_queries_is_started_when_one_comes(world: World) -> None:
+    run_first(world)
+    world.withdraw("first")
+    world.crash()
+    assert not world.carriers["c0"].running
+    world.submit(submission("q", "filter"))
+    assert world.carriers["c0"].running
+    world.batch("c0", s(14))
+    assert world.validity("q") == (True, 14 * SECOND + DELAY + 1, None)
+
+
+def test_a_decision_that_was_not_carried_out_is_carried_out_later(world: World) -> None:
+    world.controller.submit([submission("q", "filter")])
+    world.save()
+    world.crash()
+    assert world.carriers["c0"].running
+    assert world.validity("q") == EVERYTHING
+
+
+def test_numbers_are_never_used_twice(world: World) -> None:
+    run_first(world)
+    world.withdraw("first")
+    world.crash()
+    world.submit(submission("q", "filter"), submission("w", "window"))
+    assert list(world.controller.state.fragments) == [1, 2, 3]
+    assert list(world.controller.state.carriers) == ["c0", "c1"]
+    assert world.query("q").id == 2
+
+
+def test_a_longer_delay_of_the_next_run_counts(world: World) -> None:
+    run_first(world)
+    slower = {name: stream(name, 2 * DELAY) for name in CATALOG}
+    controller = Controller(world.journal.load(), slower)
+    controller.resume()
+    assert controller.state.carriers["c0"].delay_us == 2 * DELAY

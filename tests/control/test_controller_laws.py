@@ -1,0 +1,171 @@
+"""Whatever comes in between, a query's fragment has seen every tuple of the event times that the query answers for.
+
+Random queries come and go over random micro-batches: out of order within the allowed delay, inputs of a join far apart,
+tables replaced in the middle of a batch, batches nobody hears of, crashes before and after acting, batches repeated
+with another table than the one their results were made with.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.control.world import DELAY, SECOND, SQL, Carrier, World, losses, submission
+
+from towpath.control.records import BEGINNING_US, Status
+
+NAMES = st.sampled_from(["q1", "q2", "q3", "q4"])
+KINDS = st.sampled_from(sorted(SQL))
+START_S = 2  # so that some tuples lie before the epoch
+JUMPS = st.lists(st.integers(-DELAY // SECOND, 9), max_size=3)  # relative to the newest tuple, in seconds
+
+
+class Decisions(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.world = World(Path(self.folder.name) / "journal.sqlite")
+
+    def teardown(self) -> None:
+        self.world.journal.close()
+        self.folder.cleanup()
+
+    # --- queries -----------------------------------------------------------------------------------------------------
+
+    @rule(name=NAMES, kind=KINDS, from_now=st.booleans())
+    def submit(self, name: str, kind: str, from_now: bool) -> None:
+        if self.world.controller.running(name):
+            self.world.withdraw(name)
+        self.world.submit(submission(name, kind, from_now=from_now))
+
+    @rule(name=NAMES)
+    def withdraw(self, name: str) -> None:
+        self.world.withdraw(name)
+
+    @rule(name=NAMES, kind=KINDS)
+    def decide_and_die(self, name: str, kind: str) -> None:
+        """The decision is in the journal, and nobody has acted on it."""
+        if self.world.controller.running(name):
+            self.world.controller.withdraw(name)
+        else:
+            self.world.controller.submit([submission(name, kind)])
+        self.world.save()
+        self.world.crash()
+
+    # --- batches -----------------------------------------------------------------------------------------------------
+
+    def carrier(self, data: st.DataObject) -> tuple[str, Carrier]:
+        running = {name: carrier for name, carrier in self.world.carriers.items() if carrier.running}
+        name = data.draw(st.sampled_from(sorted(running)))
+        return name, running[name]
+
+    def some_run(self) -> bool:
+        return any(carrier.running for carrier in self.world.carriers.values())
+
+    def draw_times(self, data: st.DataObject, carrier: Carrier) -> list[list[int]]:
+        """Of each input; each has its own time, and no tuple is later than allowed."""
+        drawn = []
+        for n in range(carrier.inputs):
+            newest, times = carrier.newest(n), []
+            for jump in data.draw(JUMPS):
+                times.append((START_S if newest is None else newest // SECOND + jump) * SECOND)
+                newest = times[-1] if newest is None else max(times[-1], newest)
+            drawn.append(times)
+        return drawn
+
+    @precondition(some_run)
+    @rule(data=st.data(), heard=st.booleans())
+    def batch(self, data: st.DataObject, heard: bool) -> None:
+        name, carrier = self.carrier(data)
+        oldest = data.draw(st.integers(carrier.read, len(carrier.tables) - 1))
+        newest = data.draw(st.integers(oldest, len(carrier.tables) - 1))
+        carrier.run_batch(name, self.draw_times(data, carrier), oldest, newest)
+        if heard:
+            self.world.hear(name)
+
+    @precondition(some_run)
+    @rule(data=st.data(), events=st.integers(1, 3))
+    def hear(self, data: st.DataObject, events: int) -> None:
+        self.world.hear(self.carrier(data)[0], events)
+
+    @precondition(some_run)
+    @rule(data=st.data())
+    def miss(self, data: st.DataObject) -> None:
+        """Spark keeps only so many reports."""
+        _, carrier = self.carrier(data)
+        del carrier.events[:-1]
+
+    @rule(data=st.data())
+    def crash(self, data: st.DataObject) -> None:
+        self.world.crash()
+        for name, carrier in self.world.carriers.items():
+            # A batch that was heard of is committed, and never repeated.
+            if carrier.running and len(carrier.batches) > carrier.heard and data.draw(st.booleans()):
+                carrier.repeat_batch(name)
+
+    @precondition(some_run)
+    @rule(data=st.data(), written=st.booleans())
+    def fail(self, data: st.DataObject, written: bool) -> None:
+        """The runtime starts a carrier again that failed, perhaps with the results of a batch written."""
+        name, carrier = self.carrier(data)
+        self.world.hear(name)
+        carrier.starting = True
+        if written:
+            table = len(carrier.tables) - 1
+            carrier.run_batch(name, self.draw_times(data, carrier), table, table)
+            carrier.events.clear()
+            self.submit(data.draw(NAMES), data.draw(KINDS), False)
+            carrier.starting = True
+            carrier.repeat_batch(name)
+
+    @precondition(some_run)
+    @rule(data=st.data())
+    def flow(self, data: st.DataObject) -> None:
+        """When data flows and is heard of, no query waits for longer than two batches."""
+        name, carrier = self.carrier(data)
+        self.world.hear(name)
+        for _ in range(2):
+            self.world.batch(name, *([(carrier.newest(n) or START_S * SECOND) + SECOND] for n in range(carrier.inputs)))
+        waiting = [f for f in self.world.controller.state.fragments.values() if f.status is Status.JOINING]
+        assert not [f for f in waiting if f.carrier == name]
+
+    # --- what always holds -------------------------------------------------------------------------------------------
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        assert not losses(self.world)
+
+    @invariant()
+    def the_journal_knows_everything(self) -> None:
+        assert self.world.journal.load() == self.world.controller.state
+
+    @invariant()
+    def what_is_needed_runs(self) -> None:
+        for fragment in self.world.controller.state.fragments.values():
+            if fragment.status is not Status.GONE:
+                assert self.world.carriers[fragment.carrier].running
+
+    @invariant()
+    def the_table_has_what_stands(self) -> None:
+        for name, carrier in self.world.carriers.items():
+            fragments = self.world.controller.state.fragments.values()
+            alive = {f.id for f in fragments if f.carrier == name and f.status in (Status.JOINING, Status.LIVE)}
+            # A carrier that was not needed after a restart still has the table of before.
+            assert carrier.tables[-1].fragments == alive or not carrier.running
+
+    @invariant()
+    def no_window_is_forgotten(self) -> None:
+        """A fragment is done with when the windows it answers for are closed."""
+        state = self.world.controller.state
+        for part in state.parts.values():
+            fragment = state.fragments[part.fragment]
+            if part.windowed and part.until_us not in (None, BEGINNING_US) and fragment.status is Status.GONE:
+                watermark = self.world.carriers[fragment.carrier].watermark
+                assert watermark is not None and watermark >= (part.until_us or 0)
+
+
+Decisions.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestDecisions = Decisions.TestCase

@@ -1,0 +1,214 @@
+"""Queries and streams for the controller, and a model of the carriers it decides about: no Spark, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, Submission
+from towpath.control.journal import Journal
+from towpath.control.records import PartRecord, QueryRecord
+from towpath.lang import parse
+from towpath.plan.build import build, optimise
+from towpath.plan.pipeline import pipelines
+from towpath.runtime import BatchDone
+from towpath.schema import Catalog, Column, Stream, Type
+
+SECOND = 1_000_000
+DELAY = 3 * SECOND
+
+
+def stream(name: str, delay_us: int = DELAY) -> Stream:
+    columns = (Column("k", Type.BIGINT), Column("v", Type.DOUBLE), Column("at", Type.TIMESTAMP))
+    return Stream(name, columns, "at", delay_us)
+
+
+CATALOG: Catalog = {name: stream(name) for name in ("s", "t")}
+
+SQL = {
+    "filter": "SELECT k FROM s WHERE v > 1",
+    "same filter": "SELECT k FROM s WHERE 1 < v",
+    "other filter": "SELECT k FROM t WHERE v > 2",
+    "computed": "SELECT k + 1 AS n FROM s WHERE v > 1",
+    "window": "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] GROUP BY k",
+    "hopping": "SELECT sum(v) AS total FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS]",
+    "join": "SELECT a.k FROM s [RANGE 2 SECONDS] AS a, t [RANGE 2 SECONDS] AS b WHERE a.k = b.k",
+    "join window": "SELECT count(*) AS n FROM s [RANGE 2 SECONDS] AS a, t [RANGE 2 SECONDS] AS b WHERE a.k = b.k",
+    "narrow join window": "SELECT count(*) AS n FROM s [RANGE 2 SECONDS] AS a, t [RANGE 2 SECONDS] AS b "
+    "WHERE a.k = b.k AND a.v > 5",
+    "union": "SELECT k FROM s WHERE v > 7 UNION ALL SELECT k FROM t WHERE v > 8",
+}
+
+
+@cache
+def _planned(kind: str) -> Submission:
+    query = parse(SQL[kind], CATALOG, kind)
+    columns = tuple(c.name for c in query.columns)
+    return Submission(kind, query.sql, columns, pipelines(optimise(build(query), CATALOG), CATALOG))
+
+
+def submission(name: str, kind: str, *, from_now: bool = False) -> Submission:
+    planned = _planned(kind)
+    return Submission(name, planned.sql, planned.columns, planned.pipelines, from_now)
+
+
+def batch_done(
+    carrier: str,
+    number: int,
+    version: int | None,
+    newest: Sequence[int | None],
+    watermark: int | None = None,
+    *,
+    first: bool = False,
+) -> BatchDone:
+    return BatchDone(carrier, number, version, tuple(newest), watermark, 1, 0, 0, 0.1, {}, first)
+
+
+@dataclass(frozen=True)
+class Table:
+    version: int
+    fragments: frozenset[int]
+
+
+@dataclass
+class Batch:
+    times: tuple[tuple[int, ...], ...]  # of each input
+    fragments: frozenset[int]  # that surely have all its tuples, both in the results and in the state
+
+
+@dataclass
+class Carrier:
+    """What a real carrier would have done. Batches and the last table survive a crash, events do not."""
+
+    inputs: int
+    tables: list[Table] = field(default_factory=list)
+    read: int = 0  # the newest table that a batch has read
+    batches: list[Batch] = field(default_factory=list)
+    heard: int = 0  # batches
+    events: list[BatchDone] = field(default_factory=list)
+    running: bool = False
+    starting: bool = False  # the next report is the first
+    watermark: int | None = None  # the highest that a batch had
+
+    def newest(self, n: int, *, before: int | None = None) -> int | None:
+        return max((t for b in self.batches[:before] for t in b.times[n]), default=None)
+
+    def next_watermark(self) -> int | None:
+        newest = [self.newest(n) for n in range(self.inputs)]
+        return None if None in newest else min(t for t in newest if t is not None) - DELAY
+
+    def run_batch(self, name: str, times: Sequence[Sequence[int]], oldest: int, newest: int) -> None:
+        """A batch of which some parts read table `oldest`, others `newest`: it may last over a publication."""
+        read = self.tables[oldest : newest + 1]
+        seen = frozenset.intersection(*(t.fragments for t in read))
+        self._report(name, len(self.batches), self.tables[oldest].version, times, self.next_watermark())
+        self.batches.append(Batch(tuple(map(tuple, times)), seen))
+        self.read = newest
+
+    def repeat_batch(self, name: str) -> None:
+        """The last batch again with the table of now, while its results may be those of the first time."""
+        last = self.batches.pop()
+        seen = last.fragments & self.tables[-1].fragments
+        self._report(name, len(self.batches), self.tables[-1].version, last.times, self.next_watermark())
+        self.batches.append(Batch(last.times, seen))
+        self.read = len(self.tables) - 1
+
+    def _report(
+        self, name: str, number: int, version: int, times: Sequence[Sequence[int]], watermark: int | None
+    ) -> None:
+        newest = [max(some, default=None) for some in times]
+        self.events.append(batch_done(name, number, version, newest, watermark, first=self.starting))
+        self.starting = False
+        if watermark is not None:
+            self.watermark = max(watermark, self.watermark or watermark)
+
+
+class World:
+    """An engine without Spark: the controller, its journal on disk, and carriers that do what the instructions say."""
+
+    def __init__(self, journal: Path) -> None:
+        self.carriers: dict[str, Carrier] = {}
+        self.journal = Journal(journal)
+        self.controller = Controller(self.journal.load(), CATALOG)
+
+    def save(self) -> None:
+        self.journal.save(self.controller.changed.values())
+        self.controller.changed.clear()
+
+    def act(self, instructions: Iterable[Instruction]) -> None:
+        self.save()
+        for instruction in instructions:
+            record = self.controller.state.carriers[instruction.carrier]
+            carrier = self.carriers.setdefault(record.id, Carrier(len(record.template.family.classes)))
+            match instruction:
+                case Publish():
+                    present = frozenset(int(str(row["_fragment"])) for row in self.controller.rows(record.id))
+                    carrier.tables.append(Table(record.version, present))
+                case StartCarrier():
+                    assert not carrier.running
+                    carrier.running = carrier.starting = True
+
+    def submit(self, *submissions: Submission) -> None:
+        self.act(self.controller.submit(submissions))
+
+    def withdraw(self, name: str) -> None:
+        self.act(self.controller.withdraw(name))
+
+    def hear(self, name: str, events: int | None = None) -> None:
+        carrier = self.carriers[name]
+        for event in carrier.events[:events]:
+            self.controller.handle(event)
+            carrier.heard = event.batch + 1
+        del carrier.events[:events]
+        self.save()
+
+    def batch(self, name: str, *times: Sequence[int]) -> None:
+        """A batch that reads the table of now and is heard at once."""
+        carrier = self.carriers[name]
+        carrier.run_batch(name, times, len(carrier.tables) - 1, len(carrier.tables) - 1)
+        self.hear(name)
+
+    def crash(self) -> None:
+        """The process dies and comes back; what it had not saved is gone."""
+        for carrier in self.carriers.values():
+            carrier.events.clear()
+            carrier.running = False
+        self.controller = Controller(self.journal.load(), CATALOG)
+        self.act(self.controller.resume())
+
+    def query(self, name: str) -> QueryRecord:
+        """The newest of that name."""
+        return max((q for q in self.controller.state.queries.values() if q.name == name), key=lambda q: q.id)
+
+    def parts(self, name: str) -> list[PartRecord]:
+        return self.controller.state.parts_of(self.query(name).id)
+
+    def part(self, name: str) -> PartRecord:
+        (part,) = self.parts(name)
+        return part
+
+    def validity(self, name: str) -> tuple[bool, int | None, int | None]:
+        part = self.part(name)
+        return part.settled, part.from_us, part.until_us
+
+
+def losses(world: World) -> list[str]:
+    """Every tuple that a query answers for and that its fragment has not seen, told for a human."""
+    found = []
+    state = world.controller.state
+    for part in state.parts.values():
+        fragment = state.fragments[part.fragment]
+        if not part.settled or fragment.carrier not in world.carriers:
+            continue
+        first = -(2**62) if part.from_us is None else part.from_us - fragment.lookback_us
+        last = 2**62 if part.until_us is None else part.until_us
+        for number, batch in enumerate(world.carriers[fragment.carrier].batches):
+            missed = [t for times in batch.times for t in times if first <= t < last]
+            if missed and fragment.id not in batch.fragments:
+                name = state.queries[part.query].name
+                found.append(
+                    f"{name} [{part.from_us}, {part.until_us}): batch {number} of {fragment.carrier}, {missed}"
+                )
+    return found

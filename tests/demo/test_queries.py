@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from towpath.cli.check import kind
+from towpath.demo.market import Market
+from towpath.demo.queries import FEWEST, KINDS, market_queries
+from towpath.lang import parse
+from towpath.plan.build import build, optimise
+from towpath.plan.pipeline import Pipeline, pipelines
+from towpath.plan.templates import merge_all, template_of
+
+MOST_CARRIERS = 8
+
+
+def planned(market: Market, names: list[str]) -> list[Pipeline]:
+    catalog = market.job(Path("store"), 2).catalog
+    queries = [parse(market.queries[name], catalog, name) for name in names]
+    return [p for query in queries for p in pipelines(optimise(build(query), catalog), catalog)]
+
+
+def test_the_queries_are_always_the_same_and_fewer_are_the_first_of_more() -> None:
+    more = market_queries(200)
+    assert list(market_queries(50).items()) == list(more.items())[:50]
+
+
+@pytest.mark.parametrize("count", [FEWEST, 300])
+def test_all_kinds_are_there(count: int) -> None:
+    market = Market.of(count, 10)
+    catalog = market.job(Path("store"), 2).catalog
+    found = {kind(parse(sql, catalog, name)) for name, sql in market.queries.items()}
+    assert found == {"filter", "aggregate", "join", "aggregate over a join", "union"}
+    assert len(KINDS) == 7
+
+
+def test_some_queries_are_repeated() -> None:
+    texts = list(market_queries(300).values())
+    assert len(set(texts)) < len(texts)
+
+
+@pytest.mark.parametrize("count", [FEWEST, 300])
+def test_few_carriers_run_them_and_those_that_come_later_need_no_other(count: int) -> None:
+    market = Market.of(count, 10)
+    early = [name for name in market.queries if name not in market.late_comers]
+    carriers = merge_all(template_of(p) for p in planned(market, early))
+    assert len(carriers) <= MOST_CARRIERS
+    for pipeline in planned(market, market.late_comers):
+        assert any(carrier.covers(template_of(pipeline)) for carrier in carriers)
+
+
+@pytest.mark.parametrize("count", [FEWEST, 49, 1000])
+def test_queries_come_and_go(count: int) -> None:
+    market = Market.of(count, 10)
+    assert len(market.late_comers) == len(market.leavers) == max(1, count // 50)
+    assert not set(market.late_comers) & set(market.leavers)
+    assert set(market.job(Path("store"), 2).queries) == set(market.queries) - set(market.late_comers)

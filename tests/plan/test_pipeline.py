@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+
+from towpath.errors import QueryError
+from towpath.lang import expression_text
+from towpath.plan.assignment import log_columns
+from towpath.plan.pipeline import MOST_CONDITIONS, MOST_SWITCHES, Output
+from towpath.plan.templates import template_of
+
+from .cases import pipeline
+
+OUTPUTS = {
+    "SELECT price, channel, price AS again FROM bids": ["column", "column", "column"],
+    "SELECT price + 1 AS x, price, 5 AS five, price + 1 AS y FROM bids": ["computed", "column", "computed", "computed"],
+    "SELECT window_start, channel, count(*) AS n, count(*) * 2 AS twice, window_end FROM bids [RANGE 5 SECONDS] "
+    "GROUP BY channel": ["window_start", "group", "aggregate", "computed", "window_end"],
+    "SELECT lane % 3 AS third, lane % 3 + 1 AS next FROM bids [RANGE 5 SECONDS] GROUP BY lane % 3": [
+        "group",
+        "computed",
+    ],
+}
+LOG_COLUMNS = {
+    "SELECT price, channel, price AS again FROM bids": ["c_i0_price", "c_i0_channel", "c_i0_price"],
+    "SELECT price + 1 AS x, price, price + 2 AS y, price + 1 AS z FROM bids": ["x0", "c_i0_price", "x1", "x0"],
+    "SELECT window_start, channel, count(*) AS n, max(price) AS m, window_end FROM bids [RANGE 5 SECONDS] "
+    "GROUP BY lane, channel": ["_born", "g0", "a0", "a1", "_time"],
+}
+
+
+@pytest.mark.parametrize("sql", OUTPUTS)
+def test_where_outputs_come_from(sql: str) -> None:
+    assert [output.kind for output in pipeline(sql).outputs] == OUTPUTS[sql]
+
+
+@pytest.mark.parametrize("sql", LOG_COLUMNS)
+def test_where_outputs_are_in_the_results_log(sql: str) -> None:
+    made = pipeline(sql)
+    assert list(log_columns(made, template_of(made))) == LOG_COLUMNS[sql]
+
+
+def test_constants_are_apart_from_the_shape() -> None:
+    sql = "SELECT price * {} AS x FROM bids WHERE channel LIKE '{}' AND round(price, {}) + lane < {}"
+    one, other = (pipeline(sql.format(*values)) for values in ((2, "a%", 1, -5), (3, "%b", 1, 7)))
+    assert [b.slot for b in one.residuals] == [b.slot for b in other.residuals]
+    assert [b.slot for b in one.computed] == [b.slot for b in other.computed]
+    assert [expression_text(b.slot.expr) for b in one.residuals] == [
+        "ROUND(i0.price, 1) + i0.lane < @0",
+        "i0.channel LIKE @0",
+    ]
+    assert [b.values for b in one.residuals] == [(-5,), ("a%",)]
+    assert one.signature != other.signature
+
+
+def test_constants_inside_a_group_stay_part_of_it() -> None:
+    made = pipeline("SELECT lane % 3 AS g, sum(price * 2) + 7 AS s FROM bids [RANGE 5 SECONDS] GROUP BY lane % 3")
+    (computed,) = made.computed
+    assert expression_text(computed.slot.expr) == "SUM(i0.price * 2) + @0"
+    assert computed.values == (7,)
+    assert made.outputs[0] == Output("group", slot=made.groups[0])
+
+
+@pytest.mark.parametrize("number", [MOST_CONDITIONS, MOST_CONDITIONS + 1, 1000])
+def test_very_many_conditions_become_one(number: int) -> None:
+    conditions = " AND ".join(f"price + lane <> {n}" for n in range(number))
+    made = pipeline(f"SELECT price FROM bids WHERE {conditions}")
+    assert len(made.residuals) == (number if number <= MOST_CONDITIONS else 1)
+    assert sum(len(b.values) for b in made.residuals) == number
+
+
+def test_a_select_that_is_too_wide_is_refused() -> None:
+    wide = ", ".join(f"price + {n} AS p{n}" for n in range(MOST_SWITCHES + 1))
+    with pytest.raises(QueryError, match=r"may have 62 computed columns, this one has 63\n    -> split it"):
+        pipeline(f"SELECT {wide} FROM bids")
+
+
+def test_join_keys_are_those_that_do_not_follow_from_others() -> None:
+    made = pipeline(
+        "SELECT a.mph FROM sensor1 [RANGE 1 SECOND] a, sensor2 [RANGE 1 SECOND] b, sensor3 [RANGE 1 SECOND] c "
+        "WHERE a.car_id = b.car_id AND b.car_id = c.car_id AND a.car_id = c.car_id AND b.lane = c.lane"
+    )
+    # car_id ties everybody to i0; lane ties the two it was said of.
+    assert len(made.keys) == 3
+    assert {left for left, _ in made.keys if left[1] == "car_id"} == {("i0", "car_id")}

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from towpath.plan.templates import MOST_SLOTS, Template, merge_all, template_of
+
+from .cases import pipeline, workload
+
+seeds = st.integers(0, 10_000)
+
+
+def same_family(templates: list[Template]) -> list[tuple[Template, Template]]:
+    return [(a, b) for a, b in combinations(templates, 2) if a.family == b.family]
+
+
+@given(seeds)
+@settings(max_examples=15, deadline=None)
+def test_merging_covers_both_and_changes_nothing_that_is_covered(seed: int) -> None:
+    templates = [template_of(p) for p in workload(seed)]
+    for a, b in same_family(templates):
+        merged = a.merge(b)
+        assert merged.covers(a) and merged.covers(b)
+        assert b.merge(a).covers(merged) and merged.covers(b.merge(a))
+        assert a.covers(b) == (merged == a)
+    for a in templates:
+        assert a.covers(a)
+        assert a.merge(a) == a
+
+
+@given(seeds)
+@settings(max_examples=15, deadline=None)
+def test_few_templates_cover_a_workload(seed: int) -> None:
+    templates = [template_of(p) for p in workload(seed)]
+    merged = merge_all(templates)
+    assert all(any(m.covers(t) for m in merged) for t in templates)
+    assert len(merged) <= len(set(templates))
+    assert {m.family for m in merged} == {t.family for t in templates}
+    assert all(m.fits or m in templates for m in merged)
+    assert merge_all(merged) == merged
+
+
+def test_constants_streams_and_windows_are_not_part_of_a_template() -> None:
+    sql = "SELECT a.mph FROM {} [RANGE {} SECONDS] a, {} [RANGE {} SECONDS] b WHERE a.car_id = b.car_id AND a.lane = {}"
+    templates = {
+        template_of(pipeline(sql.format(*values)))
+        for values in [
+            ("sensor1", 2, "sensor2", 2, 1),
+            ("sensor3", 3, "sensor1", 4, 7),
+            ("sensor2", 1, "sensor2", 4, 0),
+        ]
+    }
+    assert len(templates) == 1
+
+
+DIFFERENT = {
+    "the schema": ("SELECT price FROM bids", "SELECT reserve FROM auctions"),
+    "the kind of window": (
+        "SELECT count(*) AS n FROM bids [RANGE 4 SECONDS]",
+        "SELECT count(*) AS n FROM bids [RANGE 4 SECONDS SLIDE 2 SECONDS]",
+    ),
+    "the magnitude of the join window": (
+        "SELECT a.mph FROM sensor1 [RANGE 4 SECONDS] a, sensor2 [RANGE 1 SECOND] b WHERE a.car_id = b.car_id",
+        "SELECT a.mph FROM sensor1 [RANGE 5 SECONDS] a, sensor2 [RANGE 1 SECOND] b WHERE a.car_id = b.car_id",
+    ),
+    "the join columns": (
+        "SELECT a.mph FROM sensor1 [RANGE 4 SECONDS] a, sensor2 [RANGE 4 SECONDS] b WHERE a.car_id = b.car_id",
+        "SELECT a.mph FROM sensor1 [RANGE 4 SECONDS] a, sensor2 [RANGE 4 SECONDS] b WHERE a.lane = b.lane",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_a_family_is_told_by(what: str) -> None:
+    one, other = (template_of(pipeline(sql)) for sql in DIFFERENT[what])
+    assert one.family != other.family
+    assert len(merge_all([one, other])) == 2
+
+
+def test_a_plan_does_not_grow_without_end() -> None:
+    sql = "SELECT price FROM bids WHERE {}"
+    columns = ("price", "lane", "auction", "bidder")
+    operators = ("<", "<=", "=", "<>")
+    conditions = [f"{x} - {y} {o} {z}" for x in columns for y in columns for z in columns for o in operators if x != y]
+    merged = merge_all(template_of(pipeline(sql.format(c))) for c in conditions)
+    assert all(m.fits for m in merged)
+    assert len(merged) == math.ceil(len(conditions) / MOST_SLOTS)
+
+
+def test_a_shape_used_twice_has_two_places() -> None:
+    template = template_of(pipeline("SELECT price * 2 AS a, price * 3 AS b FROM bids"))
+    assert [slot.copy for slot in template.computed] == [1, 2]

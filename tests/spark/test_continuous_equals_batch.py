@@ -1,0 +1,43 @@
+"""The heart of the project: whatever came and went while data flowed, every answer equals DuckDB's over all of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from towpath.testing import Workload, workloads
+from towpath.testing.running import run
+
+pytestmark = pytest.mark.spark
+
+# Spark takes seconds for an example: no shrinking, and the same examples in every quick run.
+EXAMPLES = settings(
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+    database=None,
+)
+
+
+def check(workload: Workload, folder: Path) -> None:
+    outcome = run(workload, folder)
+    assert outcome.late == 0, "the disorder is within the allowed delay, so nothing may be late"
+    wrong = "\n".join(f"{name}: {workload.queries[name]}\n{diff}" for name, diff in outcome.differences.items())
+    assert not outcome.differences, wrong
+
+
+@settings(EXAMPLES, max_examples=10, derandomize=True)
+@given(workloads())
+def test_ten_workloads(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
+    check(workload, tmp_path_factory.mktemp("workload"))
+
+
+@pytest.mark.long
+@settings(EXAMPLES, max_examples=int(os.environ.get("TOWPATH_WORKLOADS", "100")))
+@given(workloads())
+def test_many_workloads(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
+    check(workload, tmp_path_factory.mktemp("workload"))

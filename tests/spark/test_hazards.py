@@ -1,0 +1,121 @@
+"""What can go wrong when many queries share one streaming query, each on purpose."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.spark.folders import BEGINNING_US, SECOND, arrive, write_job, write_query
+
+from towpath.api import Towpath, start
+from towpath.runtime import BatchDone, Event
+
+pytestmark = pytest.mark.spark
+
+PATIENCE_S = 90
+
+
+def wait_for(running: Towpath, what: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < end, "it did not happen"
+        running.poll()
+        time.sleep(0.1)
+
+
+def settle(running: Towpath, watch: Callable[[list[Event]], None] | None = None) -> None:
+    for carrier in running.engine.carriers:
+        running.engine.settle(carrier.id)
+    running.poll(watch)
+
+
+def late(running: Towpath) -> int:
+    return sum(c.late for c in running.engine.carriers)
+
+
+def test_a_stream_that_lags_behind_its_neighbour_is_not_late(tmp_path: Path) -> None:
+    queries = {name: f"SELECT count(*) AS n FROM {name} [RANGE 2 SECONDS]" for name in ("ahead", "behind")}
+    job = write_job(tmp_path, ["ahead", "behind"], queries)
+    with start(job) as running:
+        for second in range(0, 60, 20):
+            arrive(tmp_path, "ahead", [(1, 1.0, second + s) for s in range(20)])
+            arrive(tmp_path, "behind", [(1, 1.0, second / 10 + s / 10) for s in range(20)])
+            settle(running)
+        arrive(tmp_path, "behind", [(1, 1.0, 6 + s) for s in range(54)])
+        running.drain()
+        assert len(running.engine.carriers) == 1
+        assert late(running) == 0
+        assert sum(running.results("ahead")["n"].to_pylist()) == 60
+        assert sum(running.results("behind")["n"].to_pylist()) == 60 + 54
+
+
+def test_the_last_window_closes_when_the_stream_falls_silent(tmp_path: Path) -> None:
+    job = write_job(tmp_path, ["s"], {"w": "SELECT sum(x) AS x FROM s [RANGE 5 SECONDS]"}, idle_after="1 second")
+    with start(job) as running:
+        arrive(tmp_path, "s", [(1, 2.0, 1), (1, 3.0, 2)])
+        wait_for(running, lambda: running.results("w").num_rows == 1)
+        assert running.results("w")["x"].to_pylist() == [5.0]
+
+
+def test_late_tuples_are_counted_and_reported(tmp_path: Path) -> None:
+    job = write_job(tmp_path, ["s"], {"w": "SELECT count(*) AS n FROM s [RANGE 2 SECONDS]"})
+    with start(job) as running:
+        arrive(tmp_path, "s", [(1, 1.0, t) for t in range(30)])
+        settle(running)
+        arrive(tmp_path, "s", [(1, 1.0, 3), (1, 1.0, 31)])
+        running.drain()
+        assert late(running) == 1
+        assert sum(running.results("w")["n"].to_pylist()) == 31
+
+
+def test_queries_come_change_and_go_without_a_restart(tmp_path: Path) -> None:
+    job = write_job(tmp_path, ["s"], {"a": "SELECT k, x FROM s WHERE x > 10"})
+    with start(job) as running:
+        arrive(tmp_path, "s", [(1, 50.0, 1)])
+        settle(running)
+        events: list[Event] = []
+        write_query(tmp_path, "b", "SELECT k FROM s WHERE x < 10")
+        write_query(tmp_path, "a", "SELECT k, x FROM s WHERE x > 20")
+        write_query(tmp_path, "broken", "SELECT nothing FROM s WHERE")
+        running.poll(events.extend)
+        assert "broken" not in running.engine.controller.running_names
+        assert len(running.refused) == 1
+        arrive(tmp_path, "s", [(2, 15.0, 3), (2, 25.0, 4), (2, 5.0, 5)])
+        settle(running)
+        (tmp_path / "queries" / "b.sql").unlink()
+        running.poll(events.extend)
+        arrive(tmp_path, "s", [(3, 1.0, 20), (3, 30.0, 21)])
+        settle(running, events.extend)
+        assert events and not any(e.first for e in events if isinstance(e, BatchDone)), "a carrier was restarted"
+        running.drain()
+        assert running.results("a").to_pylist() == [{"k": 2, "x": 25.0}, {"k": 3, "x": 30.0}]
+        assert running.results("b").to_pylist() == [{"k": 2}] or running.results("b").num_rows == 0
+        (b,) = running.engine.validity("b")
+        assert b.until_us is not None and b.until_us <= BEGINNING_US + 5 * SECOND
+
+
+def test_equal_queries_run_once(tmp_path: Path) -> None:
+    same = [
+        "SELECT k, x FROM s WHERE x > 10 AND k = 1",
+        "SELECT t.x, t.k FROM s AS t WHERE 1 = t.k AND 10 < t.x",
+        "SELECT x AS other FROM s WHERE k = 1 AND x > 10",
+    ]
+    job = write_job(tmp_path, ["s"], {f"q{n}": sql for n, sql in enumerate(same)})
+    with start(job) as running:
+        arrive(tmp_path, "s", [(1, 50.0, 1), (2, 50.0, 2), (1, 5.0, 3)])
+        running.drain()
+        assert len({part.fragment for n in range(3) for part in running.engine.validity(f"q{n}")}) == 1
+        assert [running.results(f"q{n}").num_rows for n in range(3)] == [1, 1, 1]
+        assert running.results("q2").column_names == ["other"]
+
+
+def test_a_shape_of_its_own_for_every_query_still_shares_carriers(tmp_path: Path) -> None:
+    queries = {f"q{n}": f"SELECT k FROM s WHERE x * {'x * ' * n} 1 > 100" for n in range(20)}
+    job = write_job(tmp_path, ["s"], queries)
+    with start(job) as running:
+        arrive(tmp_path, "s", [(1, 2.0, 1), (2, 1000.0, 2)])
+        running.drain()
+        assert len(running.engine.carriers) == 1
+        assert [running.results(f"q{n}").num_rows for n in range(20)] == [1 if n < 6 else 2 for n in range(20)]

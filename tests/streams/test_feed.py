@@ -1,0 +1,278 @@
+"""The law of a feed: whatever arrives when, slices hold every row exactly once, aligned, and the same when repeated."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from towpath.errors import StreamError
+from towpath.streams import feed as feeds
+from towpath.streams.feed import Feed, Position
+
+SECOND = 1_000_000
+DELAY = 5
+SCHEMA = pa.schema([("k", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+STREAMS = ("a", "b", "c")
+
+Rows = Counter[tuple[str, int, int]]  # stream, k, event time in seconds
+
+
+@dataclass
+class Bench:
+    """Folders in which files appear, and a feed over them."""
+
+    root: Path
+    names: tuple[str, ...] = STREAMS
+    idle_after_ms: int = 0
+    more: list[dict[str, Any]] = field(default_factory=list)
+    written: Rows = field(default_factory=Counter)
+    files: int = 0
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            (self.root / name).mkdir()
+
+    def feed(self) -> Feed:
+        streams = [
+            {
+                "name": name,
+                "source": {"type": "files", "path": str(self.root / name), "format": "parquet"},
+                "idle_after_ms": self.idle_after_ms,
+            }
+            for name in self.names
+        ]
+        spec = {
+            "time": "at",
+            "schema": SCHEMA.serialize().to_pybytes().hex(),
+            "anchor_us": 0,
+            "index": str(self.root / "store" / "files"),
+            "drain": str(self.root / "drain"),
+            "streams": [*streams, *self.more],
+        }
+        return Feed(json.loads(json.dumps(spec)))
+
+    def write(self, stream: str, *seconds: int) -> Path:
+        ks = [sum(self.written.values()) + n for n in range(len(seconds))]
+        table = pa.table([ks, [s * SECOND for s in seconds]], names=["k", "at"]).cast(SCHEMA)
+        path = self.root / stream / f"{self.files:06}.parquet"
+        pq.write_table(table, path)
+        self.files += 1
+        self.written.update((stream, k, s) for k, s in zip(ks, seconds, strict=True))
+        return path
+
+    def drain(self, at_us: int = 0) -> None:
+        (self.root / "drain").write_text(json.dumps({"at_us": at_us}))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def rows(feed: Feed, start: Position, end: Position) -> Rows:
+    found: Rows = Counter()
+    for batch in feed.read(feed.slices(start, end)):
+        times = batch.column("at").cast(pa.int64()).to_pylist()
+        found.update(
+            (stream, k, t // SECOND)
+            for stream, k, t in zip(
+                batch.column("_stream").to_pylist(), batch.column("k").to_pylist(), times, strict=True
+            )
+        )
+    return found
+
+
+def frontier(bench: Bench) -> int | None:
+    """The event time that every stream has reached."""
+    newest = [max((t for s, _, t in bench.written if s == name), default=None) for name in bench.names]
+    return None if None in newest else min(t for t in newest if t is not None)
+
+
+# --- the law ---------------------------------------------------------------------------------------------------------
+
+# A step is a file of some stream (jumps from its newest row, never later than the delay), or None: the feed advances.
+STEP = st.one_of(
+    st.none(), st.tuples(st.sampled_from(STREAMS), st.lists(st.integers(-DELAY, 12), min_size=0, max_size=4))
+)
+
+
+@given(st.lists(STEP, max_size=25), st.lists(st.booleans(), min_size=25, max_size=25))
+@settings(max_examples=80, deadline=None)
+def test_slices_hold_every_row_once_aligned_and_again_the_same(
+    steps: list[tuple[str, list[int]] | None], reopened: list[bool]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder))
+        feed, position, seen = bench.feed(), Position(), Counter[tuple[str, int, int]]()
+        history: list[tuple[Position, Position, Rows]] = []
+        for step, reopen in zip(steps, reopened, strict=False):
+            if step is not None:
+                _write(bench, *step)
+                continue
+            feed = bench.feed() if reopen else feed
+            end = feed.advance(position)
+            new = rows(feed, position, end)
+            _check_aligned(bench, new, seen)
+            history.append((position, end, new))
+            seen += new
+            position = Position.from_json(json.loads(json.dumps(end.to_json())))
+        bench.drain()
+        end = feed.advance(position)
+        assert seen + rows(feed, position, end) == bench.written
+        for start, stop, expected in history:
+            assert rows(bench.feed(), start, stop) == expected
+
+
+def _write(bench: Bench, stream: str, jumps: list[int]) -> None:
+    newest = max((t for s, _, t in bench.written if s == stream), default=100)
+    times = []
+    for jump in jumps:
+        times.append(newest + jump)
+        newest = max(newest, times[-1])
+    bench.write(stream, *times)
+
+
+def _check_aligned(bench: Bench, new: Rows, before: Rows) -> None:
+    limit = frontier(bench)
+    released = max((t for _, _, t in before), default=None)
+    for _, _, t in new:
+        assert limit is not None and t <= limit
+        assert released is None or t >= released - DELAY
+
+
+# --- cases -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_without_rows_holds_the_others_back(bench: Bench) -> None:
+    bench.write("a", 10)
+    bench.write("b", 10)
+    feed = bench.feed()
+    assert rows(feed, Position(), feed.advance(Position())) == Counter()
+    bench.write("c", 7)
+    end = feed.advance(Position())
+    assert rows(feed, Position(), end) == Counter({("c", 2, 7): 1})
+
+
+def test_a_late_file_is_not_withheld(bench: Bench) -> None:
+    for name in STREAMS:
+        bench.write(name, 20)
+    feed = bench.feed()
+    first = feed.advance(Position())
+    bench.write("a", 3)
+    assert rows(feed, first, feed.advance(first)) == Counter({("a", 3, 3): 1})
+
+
+def test_a_silent_stream_holds_nobody_back_any_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(feeds.time, "monotonic", lambda: now)
+    bench = Bench(tmp_path, idle_after_ms=10_000)
+    feed = bench.feed()
+    bench.write("a", 50)
+    bench.write("b", 40)
+    assert not rows(feed, Position(), feed.advance(Position()))
+    now += 9
+    bench.write("a", 60)
+    feed.advance(Position())
+    now += 2  # c has been silent for 11 s, b for 11 s, a for 2 s
+    end = feed.advance(Position())
+    assert rows(feed, Position(), end) == bench.written
+    now += 20  # all are
+    assert feed.advance(end) == end
+
+
+def test_draining_releases_what_is_there(bench: Bench) -> None:
+    bench.write("a", 10, 50)
+    feed = bench.feed()
+    bench.drain()
+    assert rows(feed, Position(), feed.advance(Position())) == bench.written
+
+
+def test_a_line_that_a_crash_cut_short_is_written_again(bench: Bench) -> None:
+    for name in STREAMS:
+        bench.write(name, 10)
+    end = bench.feed().advance(Position())
+    index = bench.root / "store" / "files"
+    whole = index.read_bytes()
+    index.write_bytes(whole[:-7])
+    again = bench.feed()
+    assert again.advance(Position()) == end
+    assert index.read_bytes() == whole
+    assert rows(bench.feed(), Position(), end) == bench.written
+
+
+def test_another_process_sees_what_was_found(bench: Bench) -> None:
+    reader, planner = bench.feed(), bench.feed()
+    for name in STREAMS:
+        bench.write(name, 10)
+    end = planner.advance(Position())
+    assert rows(reader, Position(), end) == bench.written
+
+
+def test_a_file_that_vanishes_stops_the_feed_and_is_named(bench: Bench) -> None:
+    paths = [bench.write(name, 10) for name in STREAMS]
+    feed = bench.feed()
+    end = feed.advance(Position())
+    paths[1].unlink()
+    with pytest.raises(StreamError, match=f"{paths[1]}: .* put it back"):
+        rows(feed, Position(), end)
+
+
+def test_a_damaged_file_stops_the_feed_until_it_is_moved_away(bench: Bench) -> None:
+    for name in STREAMS:
+        bench.write(name, 10)
+    bad = bench.root / "b" / "bad.parquet"
+    bad.write_bytes(b"half of a file")
+    feed = bench.feed()
+    with pytest.raises(StreamError, match=f"{bad}: expected a parquet file"):
+        feed.advance(Position())
+    bad.unlink()
+    assert rows(feed, Position(), feed.advance(Position())) == bench.written
+
+
+# --- generators ------------------------------------------------------------------------------------------------------
+
+TRAFFIC = {"type": "traffic", "sensor": 1, "sensors": 1, "rate": 100, "seed": 3, "start_us": 0, "disorder_us": 0}
+
+
+def generated(root: Path, rows: int | None) -> Bench:
+    source = {**TRAFFIC, "rows": rows}
+    return Bench(root, (), more=[{"name": "g", "source": source, "idle_after_ms": 0}])
+
+
+def count(feed: Feed, start: Position, end: Position) -> int:
+    return sum(piece.rows for piece in feed.slices(start, end))
+
+
+def test_a_generator_runs_with_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 3 * SECOND
+    monkeypatch.setattr(feeds.time, "time_ns", lambda: now * 1000)
+    feed = generated(tmp_path, None).feed()
+    first = feed.advance(Position())
+    assert count(feed, Position(), first) == 300
+    now += SECOND
+    assert count(feed, first, feed.advance(first)) == 100
+    now -= 2 * SECOND  # a clock that is set back
+    assert feed.advance(first) == first
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(None, 500), (9000, 9000)])
+def test_draining_runs_a_generator_to_its_end_in_bites(tmp_path: Path, rows: int | None, expected: int) -> None:
+    bench = generated(tmp_path, rows)
+    bench.drain(at_us=5 * SECOND)
+    feed, position, bites = bench.feed(), Position(), []
+    while (end := feed.advance(position)) != position:
+        bites.append(count(feed, position, end))
+        position = end
+    assert sum(bites) == expected
+    assert max(bites) <= 100 * feeds.CATCH_UP_US // SECOND
