@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.control.world import CATALOG, DELAY, SECOND, World, losses, stream, submission
 
 from towpath.control.controller import Controller, Publish, StartCarrier
 from towpath.control.records import BEGINNING_US, State, Status
+
+from .world import CATALOG, DELAY, SECOND, World, losses, stream, submission
 
 EVERYTHING = (True, None, None)
 UNDECIDED = (False, None, None)

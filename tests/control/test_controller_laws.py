@@ -13,9 +13,10 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.control.world import DELAY, SECOND, SQL, Carrier, World, losses, submission
 
 from towpath.control.records import BEGINNING_US, Status
+
+from .world import DELAY, SECOND, SQL, Carrier, World, losses, submission
 
 NAMES = st.sampled_from(["q1", "q2", "q3", "q4"])
 KINDS = st.sampled_from(sorted(SQL))

@@ -9,12 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.control.world import SECOND, World, submission
 
 from towpath.control.engine import read_part
 from towpath.control.housekeeping import Housekeeper
 from towpath.results import MemorySink, read
 from towpath.store import Store
+
+from .world import SECOND, World, submission
 
 TIME = pa.timestamp("us", "UTC")
 BATCHES = 70  # compaction merges 32

@@ -4,11 +4,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.control.world import CATALOG, SECOND, World, submission
 
 from towpath.control.controller import Controller
 from towpath.control.journal import FORMAT, Journal
 from towpath.errors import StoreError
+
+from .world import CATALOG, SECOND, World, submission
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
@@ -37,9 +38,12 @@ def _form_of(value: Any, shape: bool) -> str:
     return repr(value)
 
 
-def normalise(expr: exp.Expression) -> exp.Expression:
-    """Comparisons have their constant on the right, commutative operators their operands in order."""
-    return _normal(expr.copy())
+def canonical(expr: exp.Expression, names: dict[str, str]) -> exp.Expression:
+    """A copy under other aliases: comparisons have their constant on the right, commutative operands are in order."""
+    copy = expr.copy()
+    for column in copy.find_all(exp.Column):
+        column.set("table", exp.to_identifier(names[column.table]))
+    return _normal(copy)
 
 
 def _normal(node: exp.Expression) -> exp.Expression:
@@ -55,7 +59,7 @@ def _normal(node: exp.Expression) -> exp.Expression:
             # Swapped but never regrouped: (a + b) + c and a + (b + c) round and overflow differently.
             return type(node)(this=node.expression, expression=node.this)
         case exp.In():
-            members = _distinct(node.expressions)
+            members = distinct(node.expressions)
             if len(members) == 1:
                 return exp.EQ(this=node.this, expression=members[0])
             node.set("expressions", members)
@@ -71,7 +75,7 @@ def _order(expr: exp.Expression) -> tuple[bool, str, str]:
 
 def _chain(node: exp.And | exp.Or) -> exp.Expression:
     kind = type(node)
-    return reduce(lambda left, right: kind(this=left, expression=right), _distinct(_operands(node, kind)))
+    return reduce(lambda left, right: kind(this=left, expression=right), distinct(_operands(node, kind)))
 
 
 def _operands(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expression]:
@@ -80,21 +84,9 @@ def _operands(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expr
     return [node]
 
 
-def _distinct(expressions: list[exp.Expression]) -> list[exp.Expression]:
+def distinct(expressions: Iterable[exp.Expression]) -> list[exp.Expression]:
+    """Each once, in canonical order."""
     return sorted({form(e): e for e in expressions}.values(), key=_order)
-
-
-def conjunction(conjuncts: tuple[exp.Expression, ...]) -> tuple[exp.Expression, ...]:
-    """Normalised conjuncts, each once and in order."""
-    return tuple(_distinct([normalise(c) for c in conjuncts]))
-
-
-def rename(expr: exp.Expression, names: dict[str, str]) -> exp.Expression:
-    """A copy with other aliases."""
-    copy = expr.copy()
-    for column in copy.find_all(exp.Column):
-        column.set("table", exp.to_identifier(names[column.table]))
-    return copy
 
 
 def aliases_in(expr: exp.Expression) -> frozenset[str]:

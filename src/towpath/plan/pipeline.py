@@ -20,7 +20,7 @@ from towpath.lang.query import WINDOW, Item, Window
 from towpath.plan.boxes import Box, boxes
 from towpath.plan.constants import Value, constant
 from towpath.plan.equalities import joined_columns
-from towpath.plan.expressions import conjunction, form
+from towpath.plan.expressions import distinct, form
 from towpath.plan.operators import (
     ColumnRef,
     ColumnType,
@@ -140,7 +140,7 @@ def pipelines(plan: Operator, catalog: Catalog) -> tuple[Pipeline, ...]:
 def _pipeline(top: Operator, catalog: Catalog) -> Pipeline:
     assert isinstance(top, Project | WindowAggregate), "the top of a branch is a projection or an aggregate"
     read = _Reader(column_types(top, catalog))
-    conjuncts = conjunction(tuple(c for o in _below(top) if isinstance(o, Filter | WindowJoin) for c in o.conjuncts))
+    conjuncts = distinct(c for o in _below(top) if isinstance(o, Filter | WindowJoin) for c in o.conjuncts)
     keys = [k for c in conjuncts if (k := joined_columns(c)) is not None]
     found, rest = boxes([c for c in conjuncts if joined_columns(c) is None], read.column_type)
     shared = Pipeline(

@@ -7,14 +7,14 @@ from dataclasses import replace
 from sqlglot import exp
 
 from towpath.lang.query import Item
-from towpath.plan.expressions import conjunction, normalise, rename
+from towpath.plan.expressions import canonical, distinct
 from towpath.plan.operators import Filter, Operator, Project, Scan, WindowAggregate, WindowJoin, children, with_children
 
 Names = dict[str, str]  # old alias -> new alias
 
 
 def with_names(op: Operator, names: Names) -> Operator:
-    """Every expression is in canonical form again, since aliases count in its order."""
+    """Every expression is in canonical form after it, since aliases count in its order."""
     op = with_children(op, tuple(with_names(c, names) for c in children(op)))
     match op:
         case Scan():
@@ -35,8 +35,8 @@ def with_names(op: Operator, names: Names) -> Operator:
 
 
 def _conjunction(conjuncts: tuple[exp.Expression, ...], names: Names) -> tuple[exp.Expression, ...]:
-    return conjunction(tuple(rename(c, names) for c in conjuncts))
+    return tuple(distinct(canonical(c, names) for c in conjuncts))
 
 
 def _items(items: tuple[Item, ...], names: Names) -> tuple[Item, ...]:
-    return tuple(replace(i, expr=normalise(rename(i.expr, names))) for i in items)
+    return tuple(replace(i, expr=canonical(i.expr, names)) for i in items)

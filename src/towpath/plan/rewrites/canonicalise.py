@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from towpath.lang.query import WINDOW
-from towpath.plan.expressions import aliases_in, form, normalise, rename
+from towpath.plan.expressions import aliases_in, canonical, form
 from towpath.plan.operators import (
     Filter,
     Operator,
@@ -63,7 +63,9 @@ def _candidates(inputs: tuple[Scan, ...], links: list[exp.Expression], catalog: 
         seen = sorted(_seen_from(c, scan.alias) for c in links if scan.alias in aliases_in(c))
         return (str(catalog[scan.stream].schema_class), seen)
 
-    alike = [list(group) for _, group in groupby(sorted(inputs, key=alone), key=alone)]
+    keys = {scan.alias: alone(scan) for scan in inputs}
+    ordered = sorted(inputs, key=lambda scan: keys[scan.alias])
+    alike = [list(group) for _, group in groupby(ordered, key=lambda scan: keys[scan.alias])]
     orders = product(*(permutations(group) for group in alike))
     return [_numbered(chain.from_iterable(order)) for order in orders]
 
@@ -78,4 +80,4 @@ def _seen_from(link: exp.Expression, alias: str) -> str:
 
 
 def _form(expr: exp.Expression, names: Names, *, shape: bool = False) -> str:
-    return form(normalise(rename(expr, names)), shape=shape)
+    return form(canonical(expr, names), shape=shape)

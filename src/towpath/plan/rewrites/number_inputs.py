@@ -12,4 +12,5 @@ def number_inputs(plan: Operator, catalog: Catalog) -> Operator:
     if isinstance(plan, Union):
         return Union(tuple(number_inputs(b, catalog) for b in plan.branches))
     names = {scan.alias: f"i{n}" for n, scan in enumerate(scans(plan))}
-    return with_names(plan, names | {WINDOW: WINDOW})
+    in_order = all(old == new for old, new in names.items())
+    return plan if in_order else with_names(plan, names | {WINDOW: WINDOW})
