@@ -156,3 +156,10 @@ def test_kinds_of_cars_are_skewed() -> None:
     assert set(batch.column("lane").to_pylist()) == {1, 2, 3, 4}
     assert numbers(batch, "mph").min() >= 25
     assert numbers(batch, "mph").max() <= 80
+
+
+def test_a_counter_ticks_at_its_rate() -> None:
+    made = generator({"type": "rate", "rate": 4, "start_us": 1_000_000})
+    assert made.count_until(2_000_000) == 8
+    assert made.batch(2, 4).to_pydict()["value"] == [2, 3]
+    assert [t.timestamp() for t in made.batch(2, 4).to_pydict()["timestamp"]] == [1.5, 1.75]

@@ -98,7 +98,9 @@ class Feed:
                 )
                 self._files[stream["name"]] = _Growing(folder, stream["idle_after_ms"] / 1000)
             else:
-                self._generators[stream["name"]] = generator(source)
+                # A counter has no times of its own: it starts when the job does.
+                begin = {"start_us": self._anchor_us} if source["type"] == "rate" else {}
+                self._generators[stream["name"]] = generator(source | begin)
         self._known: list[tuple[str, StoredFile]] = []
         self._taken: set[tuple[str, str]] = set()  # stream and path of those
         self._indexed = 0  # bytes of the index

@@ -7,9 +7,10 @@ from typing import Any
 
 from towpath.streams.auction import auction
 from towpath.streams.base import Generator
+from towpath.streams.counter import counter
 from towpath.streams.traffic import traffic
 
-GENERATORS: dict[str, Callable[..., Generator]] = {"auction": auction, "traffic": traffic}
+GENERATORS: dict[str, Callable[..., Generator]] = {"auction": auction, "traffic": traffic, "rate": counter}
 
 
 def generator(parameters: Mapping[str, Any]) -> Generator:

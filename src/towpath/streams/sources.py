@@ -67,7 +67,7 @@ class FilesSource(Settings):
 
 
 class RateSource(Settings):
-    """Spark's own rate source: a counter and the time."""
+    """A counter and the time at which it ticks."""
 
     type: Literal["rate"]
     rate: Whole = Field(gt=0, examples=[100])  # Spark takes whole rows per second
