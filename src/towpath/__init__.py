@@ -9,6 +9,7 @@ from towpath.errors import JobError, QueryError, RuntimeFailure, StoreError, Tow
 
 if TYPE_CHECKING:
     from towpath.api import Towpath, start
+    from towpath.checking import check
     from towpath.reader import Reader
 
 __all__ = [
@@ -20,10 +21,16 @@ __all__ = [
     "Towpath",
     "TowpathError",
     "UnknownQueryError",
+    "check",
     "start",
 ]
 
-_HOMES = {"Reader": "towpath.reader", "Towpath": "towpath.api", "start": "towpath.api"}
+_HOMES = {
+    "Reader": "towpath.reader",
+    "Towpath": "towpath.api",
+    "check": "towpath.checking",
+    "start": "towpath.api",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,13 +21,14 @@ from typing import Self
 import pyarrow as pa
 
 from towpath import job as jobs
+from towpath.checking import parse_all
 from towpath.control.engine import Engine, Request
 from towpath.control.folder import QueryFolder
 from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
-from towpath.errors import Problem, ProblemsError, QueryError
+from towpath.errors import ProblemsError, QueryError
 from towpath.job import Job, QueryDef
-from towpath.lang import parse
+from towpath.lang import Query, parse
 from towpath.reader import POLL_S, Reader
 from towpath.results import read
 from towpath.runtime import Event
@@ -141,17 +142,9 @@ def start(job: Job | str | Path) -> Towpath:
 
 def _requests(job: Job) -> list[Request]:
     """All queries of a job, checked; raises QueryError with the problems of all."""
-    requests, problems = [], []
-    for name, definition in job.queries.items():
-        try:
-            requests.append(_request(job, name, definition))
-        except QueryError as error:
-            problems += [Problem(f"queries.{name}, {p.where}", p.message, p.hint, p.excerpt) for p in error.problems]
-    if problems:
-        raise QueryError("some queries cannot run:", problems)
-    return requests
+    return [_request(query, job.queries[name]) for name, query in parse_all(job).items()]
 
 
-def _request(job: Job, name: str, definition: QueryDef) -> Request:
+def _request(query: Query, definition: QueryDef) -> Request:
     sink = None if definition.sink is None else {k: str(v) for k, v in definition.sink.model_dump().items()}
-    return Request(parse(definition.sql, job.catalog, name), definition.start == "now", sink, "job")
+    return Request(query, definition.start == "now", sink, "job")

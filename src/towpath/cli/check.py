@@ -14,9 +14,9 @@ from rich.table import Column as Heading
 from rich.table import Table
 
 from towpath import job
+from towpath.checking import parse_all
 from towpath.cli.failures import FAILED
 from towpath.cli.output import json_option, print_data, print_json, working
-from towpath.cli.queries import parse_all
 from towpath.errors import ProblemsError
 from towpath.lang.query import Query
 from towpath.schema import Column, Stream

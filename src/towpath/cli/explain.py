@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from towpath import job as jobs
+from towpath.checking import parse_all
 from towpath.cli.output import MESSAGES, json_option, print_json, working
-from towpath.cli.queries import parse_all
 from towpath.control.controller import Submission
 from towpath.control.journal import Journal
 from towpath.control.preview import Share, preview

@@ -19,7 +19,7 @@ Probe = tuple[ColumnRef, ...]  # the columns one lookup compares by equality
 # Beyond these sizes one plan costs more than two: generated code grows past what the JVM compiles.
 MOST_PROBES, MOST_SLOTS, MOST_AGGREGATES = 8, 24, 12
 # Join windows are grouped by a factor of four, so that a long window does not make short ones keep its state.
-SHORTEST_REACH_US, REACH_FACTOR = 4_000_000, 4
+SHORTEST_REACH_US, REACH_FACTOR = 5_000_000, 4
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from towpath.errors import Problem, QueryError
-from towpath.job import Job
+from towpath.job import Job, load
 from towpath.lang import parse
 from towpath.lang.query import Query
+
+
+def check(job: Job | str | Path) -> dict[str, Query]:
+    """The queries of a job, checked without running anything. Raises JobError or QueryError with every mistake."""
+    return parse_all(job if isinstance(job, Job) else load(Path(job)))
 
 
 def parse_all(job: Job) -> dict[str, Query]:
