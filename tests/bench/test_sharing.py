@@ -9,7 +9,7 @@ from towpath.bench.sharing import Comparison, Report
 from towpath.bench.single import Single
 from towpath.bench.steps import Limit, Measure, Trigger
 from towpath.bench.submission import Late
-from towpath.cli.bench import command
+from towpath.cli import main
 
 BEST = Measure(40, (Trigger(0.5, 5000, {"addBatch": 400, "triggerExecution": 500}, 7),), 2.0)
 
@@ -32,14 +32,14 @@ def test_no_ratio_to_nothing() -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    result = CliRunner().invoke(command, ["sharing", "--kinds", "alerts,unions"])
+    result = CliRunner().invoke(main, ["bench", "sharing", "--kinds", "alerts,unions"])
     assert result.exit_code == 2
     assert "expected some of alerts, windows, joins" in result.output
 
 
 @pytest.mark.spark
 def test_a_quick_run_ends_with_one_line_of_json() -> None:
-    result = CliRunner().invoke(command, ["sharing", "--quick", "--kinds", "joins", "--json"])
+    result = CliRunner().invoke(main, ["bench", "sharing", "--quick", "--kinds", "joins", "--json"])
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout.splitlines()[-1])
     assert set(report) == {"joins", "single", "submit"}

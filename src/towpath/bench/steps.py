@@ -78,7 +78,7 @@ class Pace:
     """How long a step takes, and what keeping up means."""
 
     longest_trigger_s: float = 2.0
-    warm_up_s: float = 30.0  # at most; it ends when trigger times have settled
+    warm_up_s: float = 45.0  # at most; it ends when trigger times have settled
     measure_s: float = 15.0
     least_triggers: int = 10
 
