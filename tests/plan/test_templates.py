@@ -64,8 +64,8 @@ DIFFERENT = {
         "SELECT count(*) AS n FROM bids [RANGE 4 SECONDS SLIDE 2 SECONDS]",
     ),
     "the magnitude of the join window": (
-        "SELECT a.mph FROM sensor1 [RANGE 4 SECONDS] a, sensor2 [RANGE 1 SECOND] b WHERE a.car_id = b.car_id",
         "SELECT a.mph FROM sensor1 [RANGE 5 SECONDS] a, sensor2 [RANGE 1 SECOND] b WHERE a.car_id = b.car_id",
+        "SELECT a.mph FROM sensor1 [RANGE 6 SECONDS] a, sensor2 [RANGE 1 SECOND] b WHERE a.car_id = b.car_id",
     ),
     "the join columns": (
         "SELECT a.mph FROM sensor1 [RANGE 4 SECONDS] a, sensor2 [RANGE 4 SECONDS] b WHERE a.car_id = b.car_id",
