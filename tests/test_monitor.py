@@ -13,7 +13,7 @@ from towpath.monitor import Monitor
 from towpath.plan.build import build, optimise
 from towpath.plan.pipeline import pipelines
 from towpath.plan.templates import template_of
-from towpath.runtime import BatchDone, CarrierFailed
+from towpath.runtime.carriers import BatchDone, CarrierFailed
 from towpath.store import Store
 
 CATALOG = Market.of(20, 10).job(Path("store"), 2).catalog

@@ -31,7 +31,7 @@ from towpath.job import Job, QueryDef
 from towpath.lang import Query, parse
 from towpath.reader import POLL_S, Reader
 from towpath.results import read
-from towpath.runtime import Event
+from towpath.runtime.carriers import Event
 from towpath.spark.node import NodeSettings, open_session
 from towpath.spark.runtime import SparkRuntime
 from towpath.store import Store

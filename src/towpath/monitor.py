@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from towpath.control.controller import Controller
 from towpath.control.records import Status
 from towpath.results import committed
-from towpath.runtime import BatchDone, Event
+from towpath.runtime.carriers import BatchDone, Event
 from towpath.store import Store
 
 RATE_OVER_S = 10.0  # rates are of the last so many seconds

@@ -13,7 +13,7 @@ from towpath.control.records import PartRecord, QueryRecord
 from towpath.lang import parse
 from towpath.plan.build import build, optimise
 from towpath.plan.pipeline import pipelines
-from towpath.runtime import BatchDone
+from towpath.runtime.carriers import BatchDone
 from towpath.schema import Catalog, Column, Stream, Type
 
 SECOND = 1_000_000

@@ -10,7 +10,7 @@ import pytest
 from tests.spark.folders import BEGINNING_US, SECOND, arrive, write_job, write_query
 
 from towpath.api import Towpath, start
-from towpath.runtime import BatchDone, Event
+from towpath.runtime.carriers import BatchDone, Event
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,7 @@ from towpath.bench.workloads import Kind, streams
 from towpath.control.engine import Request
 from towpath.job import Job, NodeDef, ResultsDef
 from towpath.lang import parse
-from towpath.runtime import BatchDone
+from towpath.runtime.carriers import BatchDone
 
 TELL_EVERY = 2000  # queries
 

@@ -9,7 +9,7 @@ from towpath.bench.shared import Requests, Shared, opened
 from towpath.bench.steps import Pace, Say, observe
 from towpath.bench.workloads import KINDS
 from towpath.errors import RuntimeFailure
-from towpath.runtime import BatchDone
+from towpath.runtime.carriers import BatchDone
 
 # Matches about fifty rows of every second, so the first trigger that sees the query has a result for it.
 SQL = "SELECT channel, price FROM trades WHERE channel = 7 AND price > 1.5"

@@ -18,7 +18,7 @@ from towpath.cli.live import LiveView
 from towpath.cli.output import MESSAGES, event_time, json_option, print_data, print_json, seconds_text, working
 from towpath.cli.stopping import interrupt, on_stop
 from towpath.job import Job
-from towpath.runtime import Event
+from towpath.runtime.carriers import Event
 from towpath.store import Store
 
 if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help` need not pay

@@ -31,7 +31,7 @@ from towpath.control.runs import Run
 from towpath.plan.assignment import Row, log_columns, rows
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Family, Template, merge_all, template_of
-from towpath.runtime import BatchDone
+from towpath.runtime.carriers import BatchDone
 from towpath.schema import Catalog
 
 

@@ -21,7 +21,7 @@ from towpath.plan.assignment import NOBODY
 from towpath.plan.build import build, optimise
 from towpath.plan.pipeline import pipelines
 from towpath.results import Part
-from towpath.runtime import BatchDone, CarrierFailed, Event, Runtime
+from towpath.runtime.carriers import BatchDone, CarrierFailed, Event, Runtime
 from towpath.schema import Catalog
 from towpath.store import Store
 

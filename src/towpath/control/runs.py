@@ -11,7 +11,7 @@ tuples count among those before.
 
 from __future__ import annotations
 
-from towpath.runtime import BatchDone
+from towpath.runtime.carriers import BatchDone
 
 
 class Run:

@@ -14,7 +14,7 @@ from towpath.demo.check import Checked, check
 from towpath.demo.market import Market
 from towpath.monitor import Figures, Monitor, Rate
 from towpath.reader import Reader
-from towpath.runtime import Event
+from towpath.runtime.carriers import Event
 from towpath.store import Store
 
 SAMPLE_ROWS = 5

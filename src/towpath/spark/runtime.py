@@ -19,7 +19,7 @@ from towpath.errors import RuntimeFailure, StoreError
 from towpath.plan.assignment import Row
 from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
-from towpath.runtime import BatchDone, CarrierFailed, Event
+from towpath.runtime.carriers import BatchDone, CarrierFailed, Event
 from towpath.spark import assignments
 from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types

@@ -1,4 +1,4 @@
-"""The seam between deciding and doing: what a controller asks of a runtime, and what it hears back."""
+"""Carriers: what the engine asks of a node that runs them, and what it hears back."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Problems, placements, and what makes one valid."""
