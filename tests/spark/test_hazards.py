@@ -26,8 +26,7 @@ def wait_for(running: Towpath, what: Callable[[], bool]) -> None:
 
 
 def settle(running: Towpath, watch: Callable[[list[Event]], None] | None = None) -> None:
-    for carrier in running.engine.carriers:
-        running.engine.settle(carrier.id)
+    running.engine.settle()
     running.poll(watch)
 
 

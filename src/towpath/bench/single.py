@@ -23,13 +23,14 @@ from towpath.spark.node import NodeSettings, open_session
 SECOND_US = 1_000_000
 START_US = 1_767_225_600 * SECOND_US  # 2026-01-01
 TRIGGER_MS = 10
+BY_HAND, TOWPATH = "by hand", "towpath"
 
 
 @dataclass(frozen=True)
 class Backlog:
     files: int = 80
     rows: int = 100_000  # of each file
-    rounds: int = 3  # that count; one more goes before, for the JVM to compile
+    rounds: int = 6  # that count; one more goes before, for the JVM to compile
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,12 @@ def compare(kind_name: str, backlog: Backlog, rate: int, cores: int, say: Say) -
         ours, theirs = [], []
         for number in range(backlog.rounds + 1):
             say(f"round {number} of {backlog.rounds}" if number else "warming up")
-            theirs.append(_by_hand(spark, kind, folder))
-            ours.append(_towpath(kind, folder, cores))
+            # The JVM goes on compiling from round to round, so each side goes first in every other one.
+            for side in (BY_HAND, TOWPATH) if number % 2 else (TOWPATH, BY_HAND):
+                if side == BY_HAND:
+                    theirs.append(_by_hand(spark, kind, folder))
+                else:
+                    ours.append(_towpath(kind, folder, cores))
         return Single(tuple(theirs[1:]), tuple(ours[1:]))
 
 
@@ -89,8 +94,7 @@ def _towpath(kind: Kind, folder: Path, cores: int) -> float:
     with start(replace(everything, streams=used)) as running:
         begin = time.monotonic()
         running.engine.submit([Request(query)])
-        for carrier in running.engine.carriers:
-            running.engine.settle(carrier.id)
+        running.engine.settle()
         seconds = time.monotonic() - begin
     shutil.rmtree(work)
     return seconds

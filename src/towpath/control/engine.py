@@ -118,21 +118,19 @@ class Engine:
                 self._runtime.tick(carrier, newest + int((now - heard) * 1e6))
                 self._ticked[carrier] = now
 
-    def settle(self, carrier: str) -> None:
-        """Waits until a carrier has processed everything its inputs offer."""
-        self._runtime.settle(carrier)
+    def settle(self) -> None:
+        """Waits until every carrier has processed everything its inputs offer."""
+        self._runtime.settle([carrier.id for carrier in self.carriers])
 
     def drain(self) -> list[Event]:
         """Processes everything the streams have, then closes all windows; what comes for them afterwards is late."""
         self._runtime.finish_input()
-        for carrier in self.carriers:
-            self._runtime.settle(carrier.id)
+        self.settle()
         events = self.poll()
         for carrier in self.carriers:
             if carrier.newest_us is not None:
                 self._runtime.tick(carrier.id, carrier.newest_us + self._horizon_us(carrier))
-        for carrier in self.carriers:
-            self._runtime.settle(carrier.id)
+        self.settle()
         return events + self.poll()
 
     def _horizon_us(self, carrier: CarrierRecord) -> int:

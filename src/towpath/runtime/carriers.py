@@ -54,8 +54,8 @@ class Runtime(Protocol):
     def finish_input(self) -> None:
         """From now on nothing more is waited for: inputs release all they have."""
 
-    def settle(self, carrier: str) -> None:
-        """Returns when the carrier has processed everything its inputs offer."""
+    def settle(self, carriers: Sequence[str]) -> None:
+        """Returns when the carriers have processed everything their inputs offer."""
 
     def stop(self, carrier: str) -> None: ...
 

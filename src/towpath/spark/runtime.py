@@ -7,6 +7,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -141,7 +142,12 @@ class SparkRuntime:
         scratch.write_text(json.dumps({"at_us": time.time_ns() // 1000}))
         scratch.replace(self._store.drain)
 
-    def settle(self, carrier: str) -> None:
+    def settle(self, carriers: Sequence[str]) -> None:
+        # Each waits for its own next trigger; one after the other they would add up.
+        with ThreadPoolExecutor(max(1, len(carriers))) as together:
+            list(together.map(self._settle, carriers))
+
+    def _settle(self, carrier: str) -> None:
         while (query := self._queries.get(carrier)) is not None:
             try:
                 # Twice: the first call may be answered by a trigger that had looked for data before we asked.

@@ -126,16 +126,15 @@ class Feed:
 
     def _elapsed(self, before: int, drained_at: int | None) -> int:
         """How far the generators' clock has run; draining runs bounded generators to their end and stops the others."""
-        now = time.time_ns() // 1000 - self._anchor_us
-        if not self._generators or drained_at is None:
-            return max(before, now) if self._generators else 0
+        if not self._generators:
+            return 0
         ends = [g.rows / g.rate * 1e6 + 1e6 for g in self._generators.values() if g.rows is not None]
-        end = (
-            max([drained_at - self._anchor_us, *ends])
-            if len(ends) == len(self._generators)
-            else drained_at - self._anchor_us
-        )
-        return max(before, min(int(end), before + CATCH_UP_US))
+        # Beyond its end a bounded generator has nothing: a position that stays is a micro-batch that need not run.
+        end = int(max(ends)) if len(ends) == len(self._generators) else None
+        if drained_at is None:
+            now = time.time_ns() // 1000 - self._anchor_us
+            return max(before, now if end is None else min(now, end))
+        return max(before, min(drained_at - self._anchor_us if end is None else end, before + CATCH_UP_US))
 
     def _drained_at(self) -> int | None:
         try:

@@ -66,8 +66,7 @@ def arrive(workload: Workload, folder: Path, phase: int) -> None:
 
 
 def settle(running: Towpath) -> None:
-    for carrier in running.engine.carriers:
-        running.engine.settle(carrier.id)
+    running.engine.settle()
     running.poll()
 
 
