@@ -10,6 +10,7 @@ from towpath.errors import JobError, QueryError, RuntimeFailure, StoreError, Tow
 if TYPE_CHECKING:
     from towpath.api import Towpath, start
     from towpath.checking import check
+    from towpath.explaining import explain
     from towpath.reader import Reader
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "TowpathError",
     "UnknownQueryError",
     "check",
+    "explain",
     "start",
 ]
 
@@ -29,6 +31,7 @@ _HOMES = {
     "Reader": "towpath.reader",
     "Towpath": "towpath.api",
     "check": "towpath.checking",
+    "explain": "towpath.explaining",
     "start": "towpath.api",
 }
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towpath.arrow import ARROW
 from towpath.plan.assignment import Row, columns, log_columns, rows
 from towpath.plan.templates import Template, merge_all, template_of
 from towpath.schema import Type
-from towpath.verify import ARROW_TYPES
 
 from .cases import pipeline, workload
 
@@ -89,5 +89,5 @@ def test_every_row_fits_the_columns_of_its_table(seed: int) -> None:
         for row in rows(n, pipe, template):
             assert row.keys() <= table.keys()
             for column, value in row.items():
-                pa.array([value], ARROW_TYPES[table[column]])
+                pa.array([value], ARROW[table[column]])
         assert len(list(log_columns(pipe, template))) == len(pipe.outputs)

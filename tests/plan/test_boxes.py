@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towpath.arrow import ARROW
 from towpath.lang import parse
 from towpath.plan.boxes import MOST_BOXES, Box, boxes
 from towpath.plan.build import build, optimise
 from towpath.plan.operators import Filter, column_types
 from towpath.plan.pipeline import Pipeline
 from towpath.schema import Column, Stream, Type
-from towpath.verify import ARROW_TYPES
 
 from .cases import pipeline
 
@@ -83,7 +83,7 @@ def _key(value: Any) -> Any:
 def evaluated(condition: str, type_: Type, values: Iterable[Any]) -> list[bool]:
     """Whether DuckDB finds the condition on column v true. A fraction is a double, as in the language."""
     # Without a time zone, in which DuckDB would need an extension; all times are UTC.
-    arrow = pa.timestamp("us") if type_ is Type.TIMESTAMP else ARROW_TYPES[type_]
+    arrow = pa.timestamp("us") if type_ is Type.TIMESTAMP else ARROW[type_]
     DB.register("samples", pa.table({"v": pa.array(values, arrow)}))
     return [bool(found) for (found,) in DB.sql(f"SELECT {condition} FROM samples").fetchall()]
 

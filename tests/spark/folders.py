@@ -45,6 +45,13 @@ def write_query(folder: Path, name: str, sql: str) -> None:
     scratch.rename(folder / "queries" / f"{name}.sql")
 
 
+def write_other_stream(folder: Path, job: Path, name: str, *, idle_after: str = "0") -> None:
+    """One more stream, of another schema class: it has a column that nobody fills."""
+    (folder / name).mkdir()
+    text = STREAM.replace("NAME", name).replace("IDLE", idle_after).replace("k: bigint", "other: bigint, k: bigint")
+    job.write_text(job.read_text() + text)
+
+
 def arrive(folder: Path, stream: str, rows: Sequence[tuple[int, float, float]]) -> None:
     """Rows (key, value, seconds after the beginning) appear as one new file."""
     table = pa.table(

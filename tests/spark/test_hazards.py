@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.spark.folders import BEGINNING_US, SECOND, arrive, write_job, write_query
+from tests.spark.folders import BEGINNING_US, SECOND, arrive, write_job, write_other_stream, write_query
 
 from towpath.api import Towpath, start
 from towpath.runtime.carriers import BatchDone, Event
@@ -56,6 +56,24 @@ def test_the_last_window_closes_when_the_stream_falls_silent(tmp_path: Path) -> 
         arrive(tmp_path, "s", [(1, 2.0, 1), (1, 3.0, 2)])
         wait_for(running, lambda: running.results("w").num_rows == 1)
         assert running.results("w")["x"].to_pylist() == [5.0]
+
+
+def test_a_silent_stream_does_not_hold_back_the_windows_of_its_join(tmp_path: Path) -> None:
+    windows = "SELECT count(*) AS n FROM s [RANGE 2 SECONDS] AS a, t [RANGE 2 SECONDS] AS b WHERE a.k = b.k"
+    job = write_job(tmp_path, ["s"], {}, idle_after="1 second")
+    write_other_stream(tmp_path, job, "t", idle_after="1 second")
+    write_query(tmp_path, "w", windows)
+    with start(job) as running:
+        arrive(tmp_path, "s", [(1, 1.0, 1)])
+        arrive(tmp_path, "t", [(1, 1.0, 1)])
+        seconds = iter(range(2, 1000))
+
+        def more_of_s_brings_the_result() -> bool:
+            arrive(tmp_path, "s", [(2, 1.0, next(seconds))])
+            return running.results("w").num_rows == 1
+
+        wait_for(running, more_of_s_brings_the_result)
+        assert running.results("w")["n"].to_pylist() == [1]
 
 
 def test_late_tuples_are_counted_and_reported(tmp_path: Path) -> None:

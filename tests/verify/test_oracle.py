@@ -13,10 +13,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towpath.arrow import ARROW
 from towpath.lang import parse
 from towpath.lang.typing import ALLOWED
 from towpath.schema import Column, Stream, Type
-from towpath.verify import ARROW_TYPES, batch_sql, differences, expected
+from towpath.verify import batch_sql, differences, expected
 from towpath.verify.render import FUNCTIONS, OPERATORS, RULES
 
 DATA = yaml.safe_load((Path(__file__).parent / "data" / "oracle.yaml").read_text())
@@ -38,7 +39,7 @@ def database(request: pytest.FixtureRequest) -> duckdb.DuckDBPyConnection:
     for name, rows in DATA["streams"].items():
         columns = list(zip(*rows, strict=True))
         columns[-1] = tuple(micros(t) for t in columns[-1])
-        types = [ARROW_TYPES[c.type] for c in COLUMNS[:-1]] + [pa.timestamp("us", zone)]
+        types = [ARROW[c.type] for c in COLUMNS[:-1]] + [pa.timestamp("us", zone)]
         arrays = [pa.array(values, type_) for values, type_ in zip(columns, types, strict=True)]
         con.register(name, pa.table(arrays, names=list(TYPES)))
     return con
@@ -55,7 +56,7 @@ def test_answers(case: dict[str, Any], database: duckdb.DuckDBPyConnection) -> N
     query = parse(case["sql"], CATALOG, case["name"])
     answer = expected(database, query, CATALOG, micros(case.get("from")), micros(case.get("until")))
     columns = [
-        pa.array([value(row[position], column.type) for row in case["rows"]], ARROW_TYPES[column.type])
+        pa.array([value(row[position], column.type) for row in case["rows"]], ARROW[column.type])
         for position, column in enumerate(query.columns)
     ]
     wanted = pa.table(columns, names=[c.name for c in query.columns])

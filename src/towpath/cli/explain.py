@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from towpath import job as jobs
-from towpath.checking import parse_all
 from towpath.cli.output import MESSAGES, json_option, print_json, working
-from towpath.control.controller import Submission
-from towpath.control.journal import Journal
-from towpath.control.preview import Share, preview
-from towpath.control.records import State
-from towpath.errors import UnknownQueryError
-from towpath.job import Job
-from towpath.lang import Query, parse
-from towpath.plan.build import build, optimise
-from towpath.plan.fragments import DEFAULT, FRAGMENTERS, Fragment, fragments
-from towpath.plan.operators import Operator
-from towpath.plan.pipeline import Pipeline, pipelines
-from towpath.plan.show import Words, fragment_words, nodes, parameter_words, template_words, tree
-from towpath.plan.templates import template_of
-from towpath.schema import Catalog
-from towpath.settings import close_to
+from towpath.explaining import explain
+from towpath.plan.fragments import DEFAULT, FRAGMENTERS
 from towpath.store import Store
 
-AD_HOC = "(--sql)"  # not a name that a query can have
 MOST_SHOWN = 20
-MOST_NAMES = 3
-
-
-@dataclass(frozen=True)
-class Explained:
-    """A query's plan and, for each SELECT of it, its normal form and how it would run."""
-
-    name: str
-    plan: Operator
-    fragments: tuple[Fragment, ...]
-    pipelines: tuple[Pipeline, ...]
-    shares: list[Share]
 
 
 @click.command("explain", epilog="Example: towpath explain examples/market.yaml bids-on-clocks")
@@ -71,127 +39,13 @@ def command(
     """
     with working(f"planning the queries of {job_file}"):
         job = jobs.load(job_file)
-        queries = parse_all(job)
-        shown = _chosen(queries, names, sql)
-        if sql is not None:
-            queries[AD_HOC] = parse(sql, job.catalog, AD_HOC)
-        stored = Store(job.store).journal.exists()
-        explained = _explain(queries, shown, job, fragmenter)
+        explained = explain(job, names, sql=sql, fragmenter=fragmenter)
     if as_json:
-        print_json({"store": stored, "queries": {e.name: _report(e, job.catalog) for e in explained}})
+        print_json({"store": Store(job.store).journal.exists(), "queries": {e.name: e.report() for e in explained}})
         return
     limit = len(explained) if everything else MOST_SHOWN
     for entry in explained[:limit]:
-        click.echo("\n".join(_lines(entry, job.catalog, stored)))
+        title, rest = str(entry).split("\n", 1)
+        click.echo(f"{click.style(title, bold=True)}\n{rest}")
     if len(explained) > limit:
         MESSAGES.print(f"{len(explained) - limit:,} more queries; name the ones you want, or use --all")
-
-
-def _chosen(queries: Mapping[str, Query], names: Sequence[str], sql: str | None) -> list[str]:
-    unknown = [name for name in names if name not in queries]
-    if unknown:
-        told = ", ".join(f"{name!r}{_meant(name, queries)}" for name in unknown)
-        raise UnknownQueryError(f"the job has no query named {told}; `towpath explain JOB --all` shows every query")
-    if sql is None:
-        return list(dict.fromkeys(names)) or list(queries)
-    return [*dict.fromkeys(names), AD_HOC]
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    close = close_to(name, known)
-    return f" (did you mean {close}?)" if close else ""
-
-
-def _explain(queries: Mapping[str, Query], shown: Iterable[str], job: Job, fragmenter: str) -> list[Explained]:
-    catalog = job.catalog
-    plans = {name: optimise(build(query), catalog) for name, query in queries.items()}
-    submissions = {name: _submission(query, plans[name], catalog) for name, query in queries.items()}
-    state = _state(Store(job.store))
-    # First what `run` submits, all at once; then the query that is tried.
-    shares = preview(state, catalog, [s for s in submissions.values() if s.name != AD_HOC])
-    if AD_HOC in submissions:
-        shares |= preview(state, catalog, [submissions[AD_HOC]])
-    return [
-        Explained(
-            name, plans[name], fragments(plans[name], catalog, fragmenter), submissions[name].pipelines, shares[name]
-        )
-        for name in shown
-    ]
-
-
-def _submission(query: Query, plan: Operator, catalog: Catalog) -> Submission:
-    return Submission(query.name, query.sql, tuple(c.name for c in query.columns), pipelines(plan, catalog))
-
-
-def _state(store: Store) -> State:
-    if not store.journal.exists():
-        return State()
-    with closing(Journal(store.journal, read_only=True)) as journal:
-        return journal.load()
-
-
-# --- as text -------------------------------------------------------------------------------------------------------
-
-
-def _lines(entry: Explained, catalog: Catalog, stored: bool) -> Iterator[str]:
-    yield click.style(entry.name, bold=True)
-    yield tree(nodes(entry.plan, catalog, entry.fragments))
-    yield from (f"  {line}" for line in fragment_words(entry.fragments))
-    for number, (pipeline, share) in enumerate(zip(entry.pipelines, entry.shares, strict=True), start=1):
-        several = f"SELECT {number}: " if len(entry.pipelines) > 1 else ""
-        yield f"{several}signature {pipeline.signature}"
-        yield "  template"
-        yield from _words(template_words(template_of(pipeline), catalog))
-        yield "  of this query"
-        yield from _words(parameter_words(pipeline))
-        yield f"  sharing: {sharing_text(share, stored)}"
-    yield ""
-
-
-def _words(words: Words) -> Iterator[str]:
-    width = max(map(len, words))
-    for heading, lines in words.items():
-        for n, line in enumerate(lines):
-            yield f"    {'' if n else heading:<{width}}  {line}"
-
-
-def sharing_text(share: Share, stored: bool) -> str:
-    equal = f", equal to {_listed(share.equal)}" if share.equal else ""
-    beside = f"beside {share.neighbours:,} other{'' if share.neighbours == 1 else 's'}" if share.neighbours else "alone"
-    if not stored:
-        return f"fragment {share.fragment} in carrier {share.carrier}, {beside} there{equal}"
-    if share.fragment_runs:
-        return f"runs already as fragment {share.fragment} in carrier {share.carrier}{equal}"
-    if share.carrier_runs:
-        return f"a new row in carrier {share.carrier}, no restart, {beside} there{equal}"
-    return f"needs a new carrier {share.carrier}, {beside} there{equal}: {_lacking(share)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
-
-
-def _lacking(share: Share) -> str:
-    if not share.lacking:
-        return "no carrier has these streams, join columns and kind of window"
-    return "; ".join(f"{carrier} lacks {', '.join(parts)}" for carrier, parts in share.lacking.items())
-
-
-# --- as JSON -------------------------------------------------------------------------------------------------------
-
-
-def _report(entry: Explained, catalog: Catalog) -> dict[str, Any]:
-    return {
-        "plan": dataclasses.asdict(nodes(entry.plan, catalog, entry.fragments)),
-        "fragments": [{"number": f.number, "stream": f.stream, "upstream": f.upstream} for f in entry.fragments],
-        "selects": [
-            {
-                "signature": pipeline.signature,
-                "template": template_words(template_of(pipeline), catalog),
-                "parameters": parameter_words(pipeline),
-                "sharing": dataclasses.asdict(share),
-            }
-            for pipeline, share in zip(entry.pipelines, entry.shares, strict=True)
-        ],
-    }

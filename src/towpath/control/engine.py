@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, Submission
+from towpath.control.idle import Idle
 from towpath.control.journal import Journal
 from towpath.control.records import CarrierRecord, PartRecord
 from towpath.errors import RuntimeFailure, UnknownQueryError
@@ -46,10 +47,8 @@ class Engine:
         self._journal = journal
         self._runtime = runtime
         self._catalog = catalog
-        self._idle_after_s = idle_after_s
+        self._idle = None if idle_after_s is None else Idle(idle_after_s)
         self.controller = Controller(journal.load(), catalog)
-        self._heard: dict[str, float] = {}  # when a carrier last had tuples
-        self._ticked: dict[str, float] = {}  # the same, or when it was last ticked
         self._act(self.controller.resume())
 
     def __enter__(self) -> Self:
@@ -97,9 +96,9 @@ class Engine:
         events = self._runtime.events()
         for event in events:
             if isinstance(event, BatchDone):
-                if event.rows:
-                    self._heard[event.carrier] = self._ticked[event.carrier] = time.monotonic()
                 self.controller.handle(event)
+                if self._idle is not None:
+                    self._idle.hear(event, time.monotonic())
         self._save()
         failed = [e for e in events if isinstance(e, CarrierFailed)]
         if failed:
@@ -109,14 +108,14 @@ class Engine:
 
     def _tick_idle(self) -> None:
         """A stream that has gone silent must not keep the last windows open: its event time goes on with the clock."""
-        if self._idle_after_s is None:
+        if self._idle is None:
             return
-        now = time.monotonic()
-        for carrier, heard in self._heard.items():
-            newest = self.controller.state.carriers[carrier].newest_us
-            if now - self._ticked[carrier] > self._idle_after_s and newest is not None:
-                self._runtime.tick(carrier, newest + int((now - heard) * 1e6))
-                self._ticked[carrier] = now
+        for carrier, n, silent_s in self._idle.due(time.monotonic(), self._runtime.waiting):
+            record = self.controller.state.carriers[carrier]
+            own = record.inputs_us[n] if record.inputs_us else None
+            newest = own if own is not None else record.newest_us
+            if newest is not None:
+                self._runtime.tick(carrier, n, newest + int(silent_s * 1e6))
 
     def settle(self) -> None:
         """Waits until every carrier has processed everything its inputs offer."""
@@ -129,7 +128,8 @@ class Engine:
         events = self.poll()
         for carrier in self.carriers:
             if carrier.newest_us is not None:
-                self._runtime.tick(carrier.id, carrier.newest_us + self._horizon_us(carrier))
+                for n in range(len(carrier.template.family.classes)):
+                    self._runtime.tick(carrier.id, n, carrier.newest_us + self._horizon_us(carrier))
         self.settle()
         return events + self.poll()
 

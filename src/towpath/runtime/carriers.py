@@ -48,8 +48,11 @@ class Runtime(Protocol):
     def events(self) -> list[Event]:
         """What happened since the last call."""
 
-    def tick(self, carrier: str, event_us: int) -> None:
-        """Moves a carrier's event time on although no tuple has come."""
+    def waiting(self, carrier: str) -> bool:
+        """Whether the carrier is at rest because none of its inputs has anything to read."""
+
+    def tick(self, carrier: str, input: int, event_us: int) -> None:
+        """Moves the event time of one of a carrier's inputs on although no tuple has come."""
 
     def finish_input(self) -> None:
         """From now on nothing more is waited for: inputs release all they have."""

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from towpath.arrow import arrow_schema
 from towpath.plan.assignment import NOBODY, Row
 from towpath.schema import Type
-from towpath.spark.types import arrow_schema, ddl
+from towpath.spark.types import ddl
 
 
 def table_columns(columns: Mapping[str, Type]) -> dict[str, Type]:

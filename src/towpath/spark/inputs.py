@@ -15,9 +15,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from towpath.arrow import arrow_schema
 from towpath.schema import Type
 from towpath.spark.feeds import FEED
-from towpath.spark.types import arrow_schema, ddl
+from towpath.spark.types import ddl
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
 

@@ -133,9 +133,16 @@ class SparkRuntime:
             self._failures[carrier] = 0
         return found
 
-    def tick(self, carrier: str, event_us: int) -> None:
-        for place in self._inputs.get(carrier, ()):
-            place.tick(event_us)
+    def waiting(self, carrier: str) -> bool:
+        query = self._queries.get(carrier)
+        if query is None:
+            return False
+        status = query.status
+        return not status["isDataAvailable"] and not status["isTriggerActive"]
+
+    def tick(self, carrier: str, input: int, event_us: int) -> None:
+        if carrier in self._inputs:
+            self._inputs[carrier][input].tick(event_us)
 
     def finish_input(self) -> None:
         scratch = self._store.drain.with_suffix(".new")

@@ -104,6 +104,7 @@ class Feed:
         self._known: list[tuple[str, StoredFile]] = []
         self._taken: set[tuple[str, str]] = set()  # stream and path of those
         self._indexed = 0  # bytes of the index
+        self._passed = 0  # files at the front of the index that have nothing more to give
         self._load_index()
 
     # --- positions ---------------------------------------------------------------------------------------------------
@@ -146,8 +147,10 @@ class Feed:
 
     def slices(self, start: Position, end: Position) -> list[Slice]:
         self._load_index()
+        self._pass_over(start)
         found = []
-        for n, (stream, file) in enumerate(self._known[: end.files]):
+        for n in range(self._passed, end.files):
+            stream, file = self._known[n]
             after = start.released_us if n < start.files else BEGINNING_US
             if file.newest_us > after and file.oldest_us <= end.released_us:
                 found.append(Slice(stream, file, after, end.released_us))
@@ -156,6 +159,11 @@ class Feed:
             if last > first:
                 found.append(Slice(stream, first=first, last=last))
         return found
+
+    def _pass_over(self, start: Position) -> None:
+        """Files at the front that were released to their end need not be looked at again; a long run has many."""
+        while self._passed < start.files and self._known[self._passed][1].newest_us <= start.released_us:
+            self._passed += 1
 
     def read(self, slices: Sequence[Slice]) -> Iterator[pa.RecordBatch]:
         """The rows of some slices, with the stream's name in front."""

@@ -5,24 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import pyarrow as pa
 from pydantic import Field, ValidationInfo, field_validator
 
+from towpath.arrow import ARROW
 from towpath.schema import Column, Type
 from towpath.settings import Duration, Instant, Location, Number, Settings, Whole, refusal
 from towpath.streams.registry import generator
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 
-_TYPES = {
-    pa.bool_(): Type.BOOLEAN,
-    pa.int32(): Type.INT,
-    pa.int64(): Type.BIGINT,
-    pa.float64(): Type.DOUBLE,
-    pa.string(): Type.STRING,
-    pa.timestamp("us", tz="UTC"): Type.TIMESTAMP,
-    pa.date32(): Type.DATE,
-}
+_TYPES = {arrow: type_ for type_, arrow in ARROW.items()}
 
 
 class FilesSource(Settings):

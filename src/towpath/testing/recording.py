@@ -9,8 +9,8 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
+from towpath.arrow import ARROW
 from towpath.schema import Column, Stream, Type
-from towpath.verify import ARROW_TYPES
 
 SECOND = 1_000_000
 # 2026-01-01, and the epoch's first minute; before the epoch, where its watermark starts, Spark takes all for late.
@@ -85,7 +85,7 @@ def _random_rows(
     arrays = {}
     for position, column in enumerate(stream.columns):
         if column.name == stream.time:
-            values = pa.array(times, ARROW_TYPES[Type.TIMESTAMP])
+            values = pa.array(times, ARROW[Type.TIMESTAMP])
         else:
             values = _random_values(column, times, np.random.default_rng([seed, 2 + position]))
         arrays[column.name] = values
@@ -112,4 +112,4 @@ def _random_values(column: Column, times: np.ndarray, rng: np.random.Generator) 
             values = times + np.floor(pick * 20 - 10).astype("int64") * SECOND
         case Type.DATE:
             values = np.floor(pick * 5).astype("int32") + FIRST_DAY
-    return pa.array(values, ARROW_TYPES[column.type], mask=null)
+    return pa.array(values, ARROW[column.type], mask=null)

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from towpath.verify.answer import answer
 from towpath.verify.compare import Difference, differences
-from towpath.verify.oracle import ARROW_TYPES, batch_sql, expected
+from towpath.verify.oracle import batch_sql, expected
 
-__all__ = ["ARROW_TYPES", "Difference", "answer", "batch_sql", "differences", "expected"]
+__all__ = ["Difference", "answer", "batch_sql", "differences", "expected"]

@@ -9,9 +9,10 @@ from typing import Protocol
 import duckdb
 import pyarrow as pa
 
+from towpath.arrow import arrow_schema
 from towpath.lang.query import Query
 from towpath.schema import Catalog
-from towpath.verify.oracle import ARROW_TYPES, expected
+from towpath.verify.oracle import expected
 
 
 class Validity(Protocol):
@@ -24,7 +25,7 @@ class Validity(Protocol):
 
 def answer(con: duckdb.DuckDBPyConnection, query: Query, catalog: Catalog, validity: Sequence[Validity]) -> pa.Table:
     """The batch answer over the tables of `con`; each SELECT of a union has its own validity."""
-    schema = pa.schema([(column.name, ARROW_TYPES[column.type]) for column in query.columns])
+    schema = arrow_schema({column.name: column.type for column in query.columns})
     tables = [schema.empty_table()]
     for select, valid in zip(query.selects, validity, strict=True):
         if valid.settled:

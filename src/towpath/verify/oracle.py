@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from towpath.arrow import arrow_schema
 from towpath.lang.query import WINDOW, Input, Query, Select
 from towpath.schema import Catalog, Column, Type
 from towpath.verify.render import Renderer, quoted
@@ -16,16 +17,6 @@ from towpath.verify.render import Renderer, quoted
 TIME = quoted("#time")  # a tuple's event time in microseconds
 HALF = quoted("#half")  # 0 or 1: the two buckets of time in which a tuple can find partners
 HOP = quoted("#hop")  # how many slides before the newest one a window starts
-
-ARROW_TYPES = {
-    Type.BOOLEAN: pa.bool_(),
-    Type.INT: pa.int32(),
-    Type.BIGINT: pa.int64(),
-    Type.DOUBLE: pa.float64(),
-    Type.STRING: pa.string(),
-    Type.TIMESTAMP: pa.timestamp("us", "UTC"),
-    Type.DATE: pa.date32(),
-}
 
 
 def expected(
@@ -37,7 +28,7 @@ def expected(
 ) -> pa.Table:
     """The answer over the tables of `con` that are named like the streams, for the validity [from_us, until_us)."""
     answer = con.sql(batch_sql(query, catalog, from_us, until_us)).to_arrow_table()
-    return answer.cast(pa.schema([(c.name, ARROW_TYPES[c.type]) for c in query.columns]))
+    return answer.cast(arrow_schema({c.name: c.type for c in query.columns}))
 
 
 def batch_sql(query: Query, catalog: Catalog, from_us: int | None = None, until_us: int | None = None) -> str:
