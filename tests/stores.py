@@ -16,7 +16,7 @@ ROWS = [Row(1, n * SECOND, n, born=n * SECOND) for n in range(1, 7)]
 def make_store(root: Path) -> Path:
     """Queries over the rows 1 to 6 of one fragment, at the seconds 1 to 6."""
     journal = Journal(Store(root).journal)
-    journal.save([FragmentRecord(1, "signature", "c0", (), 0)])
+    journal.save([FragmentRecord(1, "signature", "c0", (), 0, 0)])
     for number, (name, running, settled, from_us, until_us) in enumerate(
         [
             ("replaced", False, True, None, SECOND),
@@ -31,7 +31,7 @@ def make_store(root: Path) -> Path:
     ):
         query = QueryRecord(number, name, f"SELECT v FROM {name}", running)
         columns = (("value", "v"), ("text", "s"))
-        journal.save([query, PartRecord(number, 0, 1, columns, False, settled, from_us, until_us)])
+        journal.save([query, PartRecord(number, 0, 0, 1, columns, False, settled, from_us, until_us)])
     journal.close()
     write_batch(Store(root).results("c0"), 0, ROWS[:3])
     write_batch(Store(root).results("c0"), 1, ROWS[3:])

@@ -29,11 +29,11 @@ def state() -> State:
     template = template_of(pipelines(plan, CATALOG)[0])
     columns = (("price", "c_i0_price"),)
     return State(
-        carriers={"c0": CarrierRecord("c0", template, 0, 1, late=3)},
-        fragments={n: FragmentRecord(n, str(n), "c0", (), 0, status) for n, status in enumerate(Status, start=1)},
+        carriers={"c0": CarrierRecord("c0", "local", template, 0, 1, late=3)},
+        fragments={n: FragmentRecord(n, str(n), "c0", (), 0, 0, status) for n, status in enumerate(Status, start=1)},
         queries={n: QueryRecord(n, f"q{n}", "", running=n != 4) for n in (1, 2, 3, 4)},
         # q1 and q2 share a fragment; the fragments of the others are leaving or gone.
-        parts={(n, 0): PartRecord(n, 0, f, columns, False) for n, f in ((1, 2), (2, 2), (3, 3), (4, 4))},
+        parts={(n, 0, 0): PartRecord(n, 0, 0, f, columns, False) for n, f in ((1, 2), (2, 2), (3, 3), (4, 4))},
     )
 
 

@@ -27,11 +27,11 @@ from towpath.control.folder import QueryFolder
 from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
 from towpath.errors import ProblemsError, QueryError
-from towpath.job import Job, QueryDef
+from towpath.job import Job, NodeDef, QueryDef
 from towpath.lang import Query, parse
 from towpath.reader import POLL_S, Reader
 from towpath.results import read
-from towpath.runtime.carriers import Event
+from towpath.runtime.carriers import Event, Runtime
 from towpath.spark.node import NodeSettings, open_session
 from towpath.spark.runtime import SparkRuntime
 from towpath.store import Store
@@ -71,6 +71,10 @@ class Towpath:
 
     def withdraw(self, name: str) -> None:
         self.engine.withdraw(name)
+
+    def move(self, name: str, node: str) -> None:
+        """Begins to move a query to another node; it goes on answering meanwhile. Raises MoveRefused."""
+        self.engine.move(name, node)
 
     def results(self, name: str) -> pa.Table:
         """Everything the query has answered so far, in the order of result time."""
@@ -125,11 +129,9 @@ def start(job: Job | str | Path) -> Towpath:
         store = Store(job.store)
         stack.enter_context(store.lock())
         journal = Journal(store.journal)
-        node = next(iter(job.nodes.values()))
-        session = open_session(NodeSettings(node.cores, node.memory, node.spark), store.logs)
-        runtime = SparkRuntime(session, store, job.streams, trigger_ms=job.trigger_ms, anchor_us=journal.anchor_us)
+        nodes: dict[str, Runtime] = {name: _open(node, job, store, journal) for name, node in job.nodes.items()}
         idle = [s.idle_after_ms for s in job.streams.values()]
-        engine = Engine(store, journal, runtime, job.catalog, idle_after_s=None if 0 in idle else max(idle) / 1000)
+        engine = Engine(store, journal, nodes, job.catalog, idle_after_s=None if 0 in idle else max(idle) / 1000)
         stack.enter_context(engine)
         housekeeper = stack.enter_context(Housekeeper(store, job.results.retention_us))
         for record in list(engine.controller.state.queries.values()):
@@ -138,6 +140,11 @@ def start(job: Job | str | Path) -> Towpath:
         engine.submit(requests)
         return Towpath(job, stack.pop_all(), engine, housekeeper)
     raise AssertionError("unreachable")
+
+
+def _open(node: NodeDef, job: Job, store: Store, journal: Journal) -> SparkRuntime:
+    session = open_session(NodeSettings(node.cores, node.memory, node.spark), store.logs)
+    return SparkRuntime(session, store, job.streams, trigger_ms=job.trigger_ms, anchor_us=journal.anchor_us)
 
 
 def _requests(job: Job) -> list[Request]:

@@ -21,6 +21,7 @@ class Node:
     bandwidth_in: float = inf  # bytes per second, over all its links
     bandwidth_out: float = inf
     properties: Mapping[str, Property] = field(default_factory=dict)  # open: what a policy may ask for
+    transfer_cost: float = 0.0  # seconds of work per tuple that it gets from or sends to another node, at cpu 1.0
 
 
 @dataclass(frozen=True, slots=True)

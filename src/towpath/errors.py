@@ -3,10 +3,15 @@
 TowpathError                what a user may see: one message, no stack trace
 ├── ProblemsError           several mistakes of the input, all at once
 │   ├── QueryError          in a query's SQL
-│   └── JobError            in a job file
+│   ├── JobError            in a job file
+│   ├── ProblemFileError    in a problem file or a table beside it
+│   ├── PlannerError        in a planner's file, its options, or the placement it answered with
+│   └── PolicyError         in a policy's options
 ├── StoreError              the store is locked, missing, of another job, or damaged
 ├── StreamError             a stream's data cannot be read
+├── MoveRefused             a fragment cannot be moved as asked
 ├── UnknownQueryError       a name that no query has
+├── UnknownNameError        a name that no planner, policy or experiment has
 └── RuntimeFailure          Spark stopped a carrier, or could not be started
 """
 
@@ -54,6 +59,18 @@ class JobError(ProblemsError):
     pass
 
 
+class ProblemFileError(ProblemsError):
+    pass
+
+
+class PlannerError(ProblemsError):
+    pass
+
+
+class PolicyError(ProblemsError):
+    pass
+
+
 class StoreError(TowpathError):
     pass
 
@@ -62,7 +79,15 @@ class StreamError(TowpathError):
     pass
 
 
+class MoveRefused(TowpathError):
+    pass
+
+
 class UnknownQueryError(TowpathError):
+    pass
+
+
+class UnknownNameError(TowpathError):
     pass
 
 

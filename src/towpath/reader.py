@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from towpath.control.engine import read_part
+from towpath.control.engine import read_part, whole
 from towpath.control.journal import Journal
 from towpath.control.records import PartRecord
 from towpath.errors import UnknownQueryError
@@ -43,13 +43,13 @@ class Reader:
     def queries(self) -> list[Standing]:
         """Every query there ever was, by name; of those that were replaced, the newest."""
         return [
-            Standing(query.name, query.sql, _state(query.running, parts), *_answered(parts))
+            Standing(query.name, query.sql, _state(query.running, parts), *_answered(whole(parts)))
             for query, parts in self._journal.queries()
         ]
 
     def validity(self, name: str) -> list[PartRecord]:
         """For which event times each SELECT of a query answers."""
-        return [part for part, _ in self._records(name)]
+        return whole([part for part, _ in self._records(name)])
 
     def parts(self, name: str) -> list[Part]:
         """Where a query's results are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import json
 import os
@@ -10,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -49,7 +50,9 @@ _EXPECTED = {
     "literal_error": "{expected}",
     "model_attributes_type": "keys with values",
     "model_type": "keys with values",
+    "string_too_short": "a text that is not empty",
     "string_type": "a text",
+    "too_short": "at least {min_length}",
 }
 
 
@@ -188,3 +191,21 @@ def _unknown_type(tag: str, known: Iterable[str]) -> tuple[str, str]:
     if tag == "kafka":
         return "kafka is not supported yet", f"use one of: {listed(known)}"
     return f"{shown(tag)} is not a known type", meant(tag, known)
+
+
+def options_from(kind: type, texts: Mapping[str, str]) -> tuple[Any, list[Problem]]:
+    """A dataclass of options from `key=value` texts, or everything that is wrong with them."""
+    types = get_type_hints(kind)
+    defined: dict[str, Any] = {f.name: (types[f.name], _default(f)) for f in dataclasses.fields(kind)}
+    model = create_model("Options", __base__=Settings, **defined)
+    try:
+        values = model.model_validate(dict(texts))
+    except ValidationError as error:
+        return None, problems(error, "", model, {})
+    return kind(**{name: getattr(values, name) for name in defined}), []
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return Field(default_factory=field.default_factory)
+    return ... if field.default is dataclasses.MISSING else field.default

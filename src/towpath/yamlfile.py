@@ -8,30 +8,58 @@ from typing import Any
 
 import yaml
 
-from towpath.errors import JobError, Problem
+from towpath.errors import JobError, Problem, ProblemsError
 
 _TEXT = "tag:yaml.org,2002:str"
 _DATE = "tag:yaml.org,2002:timestamp"
 _MERGE = "tag:yaml.org,2002:merge"
 
+_Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
+
+
+Lines = dict[str, int]  # by the dotted path of a value
+
 
 def read(path: Path, title: str) -> Any:
     """What the file says. Raises JobError under `title` if it cannot be read, is no YAML, or repeats a key."""
+    return _read(path, title, yaml.SafeLoader, JobError)[0]
+
+
+def read_with_lines(path: Path, title: str, error: type[ProblemsError]) -> tuple[Any, Lines]:
+    """Like `read` for files of many thousand lines, with the line of every value."""
+    value, root = _read(path, title, yaml.CSafeLoader, error)
+    return value, dict(_lines(root, "")) if root else {}
+
+
+def _read(path: Path, title: str, kind: _Loader, failure: type[ProblemsError]) -> tuple[Any, yaml.Node | None]:
     try:
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        loader = kind(path.read_text(encoding="utf-8"))
         node = loader.get_single_node()
         repeated = list(_plain(node, "", set())) if node else []
         if repeated:
-            raise JobError(title, repeated)
-        return loader.construct_document(node) if node else None
+            raise failure(title, repeated)
+        return (loader.construct_document(node) if node else None), node
     except OSError as error:
-        raise JobError(title, [Problem("", f"cannot be read: {error.strerror}", "check the path")]) from error
+        raise failure(title, [Problem("", f"cannot be read: {error.strerror}", "check the path")]) from error
     except UnicodeDecodeError as error:
-        raise JobError(title, [Problem("", f"is not UTF-8 text: {error.reason}", "save it as UTF-8")]) from error
+        raise failure(title, [Problem("", f"is not UTF-8 text: {error.reason}", "save it as UTF-8")]) from error
     except yaml.MarkedYAMLError as error:
-        raise JobError(title, [_syntax_problem(error)]) from error
+        raise failure(title, [_syntax_problem(error)]) from error
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a value such as !!int x
-        raise JobError(title, [Problem("", f"is not valid YAML: {error}")]) from error
+        raise failure(title, [Problem("", f"is not valid YAML: {error}")]) from error
+
+
+def _lines(node: yaml.Node, where: str) -> Iterator[tuple[str, int]]:
+    if isinstance(node, yaml.MappingNode):
+        parts = [(key.value, key, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        parts = [(str(n), item, item) for n, item in enumerate(node.value)]
+    else:
+        return
+    for name, begin, value in parts:
+        place = f"{where}.{name}" if where else name
+        yield place, begin.start_mark.line + 1
+        yield from _lines(value, place)
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError) -> Problem:

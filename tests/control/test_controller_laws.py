@@ -8,16 +8,20 @@ with another table than the one their results were made with.
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from towpath.control.fence import OPEN, UNDECIDED, Step
 from towpath.control.records import BEGINNING_US, Status
+from towpath.errors import MoveRefused
 
 from .world import DELAY, SECOND, SQL, Carrier, World, losses, submission
 
+NODES = ("a", "b")
 NAMES = st.sampled_from(["q1", "q2", "q3", "q4"])
 KINDS = st.sampled_from(sorted(SQL))
 START_S = 2  # so that some tuples lie before the epoch
@@ -28,7 +32,7 @@ class Decisions(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.world = World(Path(self.folder.name) / "journal.sqlite")
+        self.world = World(Path(self.folder.name) / "journal.sqlite", NODES)
 
     def teardown(self) -> None:
         self.world.journal.close()
@@ -45,6 +49,34 @@ class Decisions(RuleBasedStateMachine):
     @rule(name=NAMES)
     def withdraw(self, name: str) -> None:
         self.world.withdraw(name)
+
+    @rule(name=NAMES, node=st.sampled_from(NODES))
+    def move(self, name: str, node: str) -> None:
+        if self.world.controller.running(name):
+            with suppress(MoveRefused):
+                self.world.move(name, node)
+
+    @rule(data=st.data())
+    def abandon(self, data: st.DataObject) -> None:
+        undecided = [m.id for m in self.world.controller.state.moves.values() if m.step in UNDECIDED]
+        if undecided:
+            self.world.act(self.world.controller.abandon(data.draw(st.sampled_from(undecided))))
+
+    def some_move(self) -> bool:
+        return any(m.step in OPEN for m in self.world.controller.state.moves.values())
+
+    @precondition(some_move)
+    @rule(data=st.data(), ahead=st.integers(0, 20), source_first=st.booleans())
+    def data_flows_on_both_sides_of_a_move(self, data: st.DataObject, ahead: int, source_first: bool) -> None:
+        state = self.world.controller.state
+        move = state.moves[data.draw(st.sampled_from([m.id for m in state.moves.values() if m.step in OPEN]))]
+        names = [state.fragments[f].carrier for f in (move.source, move.target)]
+        carriers = [self.world.carriers[name] for name in names]
+        newest = [carrier.newest(n) for carrier in carriers for n in range(carrier.inputs)]
+        time = max((t for t in newest if t is not None), default=START_S * SECOND) + ahead * SECOND
+        for name in names if source_first else names[::-1]:
+            self.world.hear(name)
+            self.world.batch(name, *([time] for _ in range(self.world.carriers[name].inputs)))
 
     @rule(name=NAMES, kind=KINDS)
     def decide_and_die(self, name: str, kind: str) -> None:
@@ -140,6 +172,29 @@ class Decisions(RuleBasedStateMachine):
         assert not losses(self.world)
 
     @invariant()
+    def turns_follow_each_other(self) -> None:
+        """Every result of a query has one owner: a turn ends where the next begins."""
+        state = self.world.controller.state
+        for part in state.parts.values():
+            following = state.parts.get((part.query, part.branch, part.turn + 1))
+            if following is None:
+                assert part.moved_us is None
+            else:
+                assert part.moved_us is not None and following.from_us is not None
+                assert following.from_us == max(part.moved_us, part.from_us or part.moved_us)
+                assert following.until_us == part.until_us
+
+    @invariant()
+    def nothing_is_held_back_without_a_fence(self) -> None:
+        state = self.world.controller.state
+        fences = {m.source: m.fence_us for m in state.moves.values() if m.step is Step.FENCED}
+        for part in state.parts.values():
+            if part.until_us is None and part.moved_us is None:
+                assert part.held_us == fences.get(part.fragment)
+            else:
+                assert part.held_us is None
+
+    @invariant()
     def the_journal_knows_everything(self) -> None:
         assert self.world.journal.load() == self.world.controller.state
 
@@ -168,5 +223,22 @@ class Decisions(RuleBasedStateMachine):
                 assert watermark is not None and watermark >= (part.until_us or 0)
 
 
+class Moving(Decisions):
+    """The same, begun in the middle: queries that stand on one node and are on their way to the other."""
+
+    @initialize(kinds=st.lists(KINDS, min_size=1, max_size=3, unique=True), moved=st.integers(1, 3))
+    def begin(self, kinds: list[str], moved: int) -> None:
+        names = [f"q{n}" for n in range(1, len(kinds) + 1)]
+        self.world.submit(*(submission(name, kind) for name, kind in zip(names, kinds, strict=True)))
+        for name, carrier in self.world.carriers.items():
+            for second in (START_S, START_S + 9):
+                self.world.batch(name, *([second * SECOND] for _ in range(carrier.inputs)))
+        for name in names[:moved]:
+            with suppress(MoveRefused):  # a fragment that two of them share moves once
+                self.world.move(name, NODES[1])
+
+
+Moving.TestCase.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+TestMoving = Moving.TestCase
 Decisions.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
 TestDecisions = Decisions.TestCase

@@ -36,7 +36,7 @@ def test_more_than_ten_carriers_keep_their_order(path: Path) -> None:
     world.submit(submission("q", "filter"))
     template = world.controller.state.carriers["c0"].template
     for _ in range(11):
-        world.controller._new_carriers([template])
+        world.controller._ledger.new_carriers([template], "local")
     world.save()
     assert list(world.journal.load().carriers) == [f"c{n}" for n in range(12)]
 

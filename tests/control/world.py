@@ -128,10 +128,11 @@ class Carrier:
 class World:
     """An engine without Spark: the controller, its journal on disk, and carriers that do what the instructions say."""
 
-    def __init__(self, journal: Path) -> None:
+    def __init__(self, journal: Path, nodes: Sequence[str] = ("local",)) -> None:
         self.carriers: dict[str, Carrier] = {}
         self.journal = Journal(journal)
-        self.controller = Controller(self.journal.load(), CATALOG)
+        self.nodes = nodes
+        self.controller = Controller(self.journal.load(), CATALOG, nodes)
 
     def save(self) -> None:
         self.journal.save(self.controller.changed.values())
@@ -156,10 +157,20 @@ class World:
     def withdraw(self, name: str) -> None:
         self.act(self.controller.withdraw(name))
 
+    def move(self, name: str, node: str) -> None:
+        """Begins to move every fragment of a query; its SQL must be one of the kinds."""
+        query = self.query(name)
+        pipelines = next(p for p in map(_planned, SQL) if p.sql == query.sql).pipelines
+        for part, pipeline in zip(self.parts(name), pipelines, strict=True):
+            self.act(self.controller.move(part.fragment, pipeline, node, "asked for"))
+
+    def turns(self, name: str) -> list[PartRecord]:
+        return self.controller.state.turns(self.query(name).id, 0)
+
     def hear(self, name: str, events: int | None = None) -> None:
         carrier = self.carriers[name]
         for event in carrier.events[:events]:
-            self.controller.handle(event)
+            self.act(self.controller.handle(event))
             carrier.heard = event.batch + 1
         del carrier.events[:events]
         self.save()
@@ -175,7 +186,7 @@ class World:
         for carrier in self.carriers.values():
             carrier.events.clear()
             carrier.running = False
-        self.controller = Controller(self.journal.load(), CATALOG)
+        self.controller = Controller(self.journal.load(), CATALOG, self.nodes)
         self.act(self.controller.resume())
 
     def query(self, name: str) -> QueryRecord:
@@ -204,6 +215,8 @@ def losses(world: World) -> list[str]:
             continue
         first = -(2**62) if part.from_us is None else part.from_us - fragment.lookback_us
         last = 2**62 if part.until_us is None else part.until_us
+        if part.moved_us is not None:
+            last = min(last, part.moved_us + fragment.span_us)
         for number, batch in enumerate(world.carriers[fragment.carrier].batches):
             missed = [t for times in batch.times for t in times if first <= t < last]
             if missed and fragment.id not in batch.fragments:

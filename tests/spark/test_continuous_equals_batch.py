@@ -23,8 +23,8 @@ EXAMPLES = settings(
 )
 
 
-def check(workload: Workload, folder: Path) -> None:
-    outcome = run(workload, folder)
+def check(workload: Workload, folder: Path, *, moving: bool = False) -> None:
+    outcome = run(workload, folder, moving=moving)
     assert outcome.late == 0, "the disorder is within the allowed delay, so nothing may be late"
     wrong = "\n".join(f"{name}: {workload.queries[name]}\n{diff}" for name, diff in outcome.differences.items())
     assert not outcome.differences, wrong
@@ -34,6 +34,19 @@ def check(workload: Workload, folder: Path) -> None:
 @given(workloads())
 def test_ten_workloads(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
     check(workload, tmp_path_factory.mktemp("workload"))
+
+
+@settings(EXAMPLES, max_examples=3, derandomize=True)
+@given(workloads())
+def test_three_workloads_on_the_move(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
+    check(workload, tmp_path_factory.mktemp("workload"), moving=True)
+
+
+@pytest.mark.long
+@settings(EXAMPLES, max_examples=int(os.environ.get("TOWPATH_WORKLOADS", "100")) // 4)
+@given(workloads())
+def test_many_workloads_on_the_move(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
+    check(workload, tmp_path_factory.mktemp("workload"), moving=True)
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ import logging
 import click
 from rich.logging import RichHandler
 
-from towpath.cli import bench, check, demo, explain, results, run
+from towpath.cli import bench, check, demo, explain, plan, reproduce, results, run, simulate
 from towpath.cli.failures import GuardedGroup
 from towpath.cli.output import MESSAGES
 
@@ -18,6 +18,9 @@ COMMANDS: tuple[click.Command, ...] = (
     results.command,
     demo.command,
     bench.command,
+    plan.command,
+    simulate.command,
+    reproduce.command,
 )
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -52,8 +53,8 @@ class Housekeeper:
     def feed_sinks(self) -> None:
         """Brings the sinks up to what the log has now."""
         with self._busy:
-            for feeder, parts in self._fed():
-                feeder.feed(parts)
+            for query, feeder, parts in self._fed():
+                feeder.feed(parts, partial(self._still, query, parts))
 
     def tidy(self) -> None:
         """Merges small files of the results logs and removes what is older than the retention and was fed to sinks."""
@@ -62,20 +63,21 @@ class Housekeeper:
             for root in sorted((self._store.root / "results").glob("*")):
                 compact(root)
                 if self._retention_us is not None:
-                    needed = [feeder.position.needed_from(root, parts) for feeder, parts in fed]
+                    needed = [feeder.position.needed_from(root, parts) for _, feeder, parts in fed]
                     first = min((batch for batch in needed if batch is not None), default=None)
                     retain(root, time.time_ns() // 1000 - self._retention_us, keep_from_batch=first)
 
-    def _fed(self) -> list[tuple[SinkFeeder, list[Part]]]:
+    def _fed(self) -> list[tuple[int, SinkFeeder, list[Part]]]:
         """The queries with sinks: what feeds them, and where their results are."""
         with closing(Journal(self._store.journal, read_only=True)) as journal:
-            return [
-                (
-                    self._feeder(query),
-                    [read_part(self._store, part, carrier) for part, carrier in journal.parts(query.id)],
-                )
-                for query in journal.with_sinks()
-            ]
+            return [(q.id, self._feeder(q), self._parts(journal, q.id)) for q in journal.with_sinks()]
+
+    def _parts(self, journal: Journal, query: int) -> list[Part]:
+        return [read_part(self._store, part, carrier) for part, carrier in journal.parts(query)]
+
+    def _still(self, query: int, parts: list[Part]) -> bool:
+        with closing(Journal(self._store.journal, read_only=True)) as journal:
+            return self._parts(journal, query) == parts
 
     def _feeder(self, query: QueryRecord) -> SinkFeeder:
         key = f"{query.name}-{query.id}"

@@ -10,28 +10,42 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from towpath.control.records import CarrierRecord, FragmentRecord, PartRecord, QueryRecord, Record, State, Status
+from towpath.control.fence import Step
+from towpath.control.records import (
+    CarrierRecord,
+    FragmentRecord,
+    MoveRecord,
+    PartRecord,
+    QueryRecord,
+    Record,
+    State,
+    Status,
+)
 from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
 
-FORMAT = 2  # raised when the tables change
+FORMAT = 3  # raised when the tables change
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS carriers (
-    id TEXT PRIMARY KEY, template TEXT NOT NULL, delay_us INTEGER NOT NULL, version INTEGER NOT NULL,
-    inputs_us TEXT NOT NULL, watermark_us INTEGER, batches INTEGER NOT NULL, late INTEGER NOT NULL);
+    id TEXT PRIMARY KEY, node TEXT NOT NULL, template TEXT NOT NULL, delay_us INTEGER NOT NULL,
+    version INTEGER NOT NULL, inputs_us TEXT NOT NULL, watermark_us INTEGER, batches INTEGER NOT NULL,
+    late INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS fragments (
     id INTEGER PRIMARY KEY, signature TEXT NOT NULL, carrier TEXT NOT NULL, rows TEXT NOT NULL,
-    lookback_us INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL, from_us INTEGER,
-    until_us INTEGER);
+    lookback_us INTEGER NOT NULL, span_us INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
+    from_us INTEGER, until_us INTEGER);
 CREATE TABLE IF NOT EXISTS parts (
-    query INTEGER NOT NULL, branch INTEGER NOT NULL, fragment INTEGER NOT NULL, columns TEXT NOT NULL,
-    windowed INTEGER NOT NULL, settled INTEGER NOT NULL, from_us INTEGER, until_us INTEGER,
-    PRIMARY KEY (query, branch));
+    query INTEGER NOT NULL, branch INTEGER NOT NULL, turn INTEGER NOT NULL, fragment INTEGER NOT NULL,
+    columns TEXT NOT NULL, windowed INTEGER NOT NULL, settled INTEGER NOT NULL, from_us INTEGER, until_us INTEGER,
+    moved_us INTEGER, held_us INTEGER, PRIMARY KEY (query, branch, turn));
 CREATE TABLE IF NOT EXISTS queries (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT,
     origin TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS moves (
+    id INTEGER PRIMARY KEY, source INTEGER NOT NULL, target INTEGER NOT NULL, columns TEXT NOT NULL,
+    reason TEXT NOT NULL, step TEXT NOT NULL, fence_us INTEGER, version INTEGER, fences INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS queries_by_name ON queries (name);
 """
 
@@ -76,9 +90,11 @@ class Journal:
         for row in self._db.execute("SELECT * FROM fragments"):
             state.fragments[row[0]] = _fragment(row)
         for row in self._db.execute("SELECT * FROM parts"):
-            state.parts[row[0], row[1]] = _part(row)
+            state.parts[row[0], row[1], row[2]] = _part(row)
         for row in self._db.execute("SELECT * FROM queries"):
             state.queries[row[0]] = _query(row)
+        for row in self._db.execute("SELECT * FROM moves"):
+            state.moves[row[0]] = _move(row)
         return state
 
     # --- for readers of results --------------------------------------------------------------------------------------
@@ -92,9 +108,10 @@ class Journal:
         return None if row is None else _query(row)
 
     def parts(self, query: int) -> list[tuple[PartRecord, str]]:
-        """The parts of a query with their carriers."""
+        """The parts of a query with their carriers, by SELECT and turn."""
         found = self._db.execute(
-            "SELECT p.*, f.carrier FROM parts p JOIN fragments f ON f.id = p.fragment WHERE query = ? ORDER BY branch",
+            "SELECT p.*, f.carrier FROM parts p JOIN fragments f ON f.id = p.fragment WHERE query = ? "
+            "ORDER BY branch, turn",
             (query,),
         )
         return [(_part(row[:-1]), row[-1]) for row in found]
@@ -103,7 +120,7 @@ class Journal:
         """The newest query of every name with its parts, by name."""
         newest = "SELECT max(id) FROM queries GROUP BY name"
         parts: dict[int, list[PartRecord]] = {}
-        for row in self._db.execute(f"SELECT * FROM parts WHERE query IN ({newest}) ORDER BY query, branch"):
+        for row in self._db.execute(f"SELECT * FROM parts WHERE query IN ({newest}) ORDER BY query, branch, turn"):
             parts.setdefault(row[0], []).append(_part(row))
         found = self._db.execute(f"SELECT * FROM queries WHERE id IN ({newest}) ORDER BY name")
         return [(query, parts[query.id]) for query in map(_query, found)]
@@ -139,38 +156,47 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
         case CarrierRecord():
             template, inputs = json.dumps(dump_template(record.template)), json.dumps(record.inputs_us)
             counts = (record.watermark_us, record.batches, record.late)
-            return "carriers", (record.id, template, record.delay_us, record.version, inputs, *counts)
+            return "carriers", (record.id, record.node, template, record.delay_us, record.version, inputs, *counts)
         case FragmentRecord():
             rows = json.dumps([{k: dump_value(v) for k, v in row.items()} for row in record.rows])
             name = (record.id, record.signature, record.carrier)
             status = (str(record.status), record.version, record.from_us, record.until_us)
-            return "fragments", (*name, rows, record.lookback_us, *status)
+            return "fragments", (*name, rows, record.lookback_us, record.span_us, *status)
         case PartRecord():
             values = list(astuple(record))
-            values[3] = json.dumps(record.columns)
+            values[4] = json.dumps(record.columns)
             return "parts", tuple(values)
         case QueryRecord():
             sink = None if record.sink is None else json.dumps(record.sink)
             return "queries", (record.id, record.name, record.sql, record.running, sink, record.origin)
+        case MoveRecord():
+            values = list(astuple(record))
+            values[3] = json.dumps(record.columns)
+            return "moves", tuple(values)
 
 
 def _carrier(row: tuple[Any, ...]) -> CarrierRecord:
-    number, template, delay_us, version, inputs_us, *counts = row
+    number, node, template, delay_us, version, inputs_us, *counts = row
     return CarrierRecord(
-        number, load_template(json.loads(template)), delay_us, version, tuple(json.loads(inputs_us)), *counts
+        number, node, load_template(json.loads(template)), delay_us, version, tuple(json.loads(inputs_us)), *counts
     )
 
 
 def _fragment(row: tuple[Any, ...]) -> FragmentRecord:
-    number, signature, carrier, rows, lookback_us, status, version, from_us, until_us = row
+    number, signature, carrier, rows, lookback_us, span_us, status, *rest = row
     table = tuple({k: load_value(v) for k, v in r.items()} for r in json.loads(rows))
-    return FragmentRecord(number, signature, carrier, table, lookback_us, Status(status), version, from_us, until_us)
+    return FragmentRecord(number, signature, carrier, table, lookback_us, span_us, Status(status), *rest)
 
 
 def _part(row: tuple[Any, ...]) -> PartRecord:
-    query, branch, fragment, columns, windowed, settled, from_us, until_us = row
+    query, branch, turn, fragment, columns, windowed, settled, *times = row
     names = tuple((out, log) for out, log in json.loads(columns))
-    return PartRecord(query, branch, fragment, names, bool(windowed), bool(settled), from_us, until_us)
+    return PartRecord(query, branch, turn, fragment, names, bool(windowed), bool(settled), *times)
+
+
+def _move(row: tuple[Any, ...]) -> MoveRecord:
+    number, source, target, columns, reason, step, *rest = row
+    return MoveRecord(number, source, target, tuple(json.loads(columns)), reason, Step(step), *rest)
 
 
 def _query(row: tuple[Any, ...]) -> QueryRecord:

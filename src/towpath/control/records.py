@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from towpath.control.fence import Step
 from towpath.plan.assignment import Row
 from towpath.plan.templates import Template
 
@@ -21,6 +22,7 @@ class Status(StrEnum):
 @dataclass
 class CarrierRecord:
     id: str
+    node: str
     template: Template
     delay_us: int  # the longest allowed delay among its streams
     version: int = 0  # of its assignment table
@@ -47,6 +49,7 @@ class FragmentRecord:
     carrier: str
     rows: tuple[Row, ...]
     lookback_us: int  # how far an aggregate over a join looks behind its window's start
+    span_us: int  # how long after the earliest tuple of a result its last one may come
     status: Status = Status.JOINING
     version: int = 0  # of the table that brought it in
     from_us: int | None = None
@@ -55,16 +58,38 @@ class FragmentRecord:
 
 @dataclass
 class PartRecord:
-    """One SELECT of a query: which fragment answers it, for which event times, in which columns of the results log."""
+    """One SELECT of a query: which fragment answers it, for which event times, in which columns of the results log.
+
+    Fragments that move answer in turns: results whose earliest tuple is older than `moved_us` are those of this turn,
+    the others those of the next.
+    """
 
     query: int
     branch: int
+    turn: int
     fragment: int
     columns: tuple[tuple[str, str], ...]  # (output name, column of the results log)
     windowed: bool
     settled: bool = False  # from_us is final
     from_us: int | None = None
     until_us: int | None = None
+    moved_us: int | None = None
+    held_us: int | None = None  # a fence that is not decided: what lies behind it is not handed out yet
+
+
+@dataclass
+class MoveRecord:
+    """A fragment on its way to another node."""
+
+    id: int
+    source: int  # fragments
+    target: int
+    columns: tuple[str, ...]  # of the target's results log, in the order of the source's
+    reason: str
+    step: Step = Step.WARMING
+    fence_us: int | None = None
+    version: int | None = None  # of the source's table: the batch that reports it decides
+    fences: int = 0  # tried so far
 
 
 @dataclass
@@ -77,18 +102,26 @@ class QueryRecord:
     origin: str = "api"  # "job" for those of the job file and its folder
 
 
-Record = CarrierRecord | FragmentRecord | PartRecord | QueryRecord
+Record = CarrierRecord | FragmentRecord | PartRecord | QueryRecord | MoveRecord
 
 
 @dataclass
 class State:
     carriers: dict[str, CarrierRecord] = field(default_factory=dict)
     fragments: dict[int, FragmentRecord] = field(default_factory=dict)
-    parts: dict[tuple[int, int], PartRecord] = field(default_factory=dict)
+    parts: dict[tuple[int, int, int], PartRecord] = field(default_factory=dict)  # by query, branch, turn
     queries: dict[int, QueryRecord] = field(default_factory=dict)
+    moves: dict[int, MoveRecord] = field(default_factory=dict)
 
     def parts_of(self, query: int) -> list[PartRecord]:
+        """Whose turn it is, for each SELECT of a query."""
         found: list[PartRecord] = []
-        while (part := self.parts.get((query, len(found)))) is not None:
+        while turns := self.turns(query, len(found)):
+            found.append(turns[-1])
+        return found
+
+    def turns(self, query: int, branch: int) -> list[PartRecord]:
+        found: list[PartRecord] = []
+        while (part := self.parts.get((query, branch, len(found)))) is not None:
             found.append(part)
         return found

@@ -45,6 +45,8 @@ class Part:
     from_us: int | None = None  # of the earliest event a row was made from
     until_us: int | None = None  # of the result time
     windowed: bool = False  # a window that ends exactly at the fence is still whole
+    moved_us: int | None = None  # rows whose earliest event is not before it are another part's
+    held_us: int | None = None  # a fence not yet decided: rows whose earliest event is not before it must wait
 
     @property
     def key(self) -> Key:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -53,15 +54,23 @@ def read(
     )
 
 
-def batches(parts: Sequence[Part], position: Position) -> Iterator[Chunk]:
-    """What was committed since `position`, a file of each log at a time so that a long history fits in memory."""
+def batches(parts: Sequence[Part], position: Position, unchanged: Callable[[], bool] = lambda: True) -> Iterator[Chunk]:
+    """What was committed since `position`, a file of each log at a time so that a long history fits in memory.
+
+    Rows behind a fence that is not decided are not handed out, nor anything that was read while the parts changed:
+    they might come a second time, from the fragment that takes over.
+    """
     ends = {root: _ends(found) for root, found in _logs(parts).items()}
     while True:
         steps = [(part, e) for part in parts if (e := _next_end(ends[part.root], position.of(part))) is not None]
+        steps = [(part, e) for part, e in steps if not _behind_fence(part, position.of(part), e)]
         if not steps:
             return
         target = position.moved(steps)
-        yield Chunk(read(parts, after=position, upto=target), target)
+        table = read(parts, after=position, upto=target)
+        if not unchanged():
+            return
+        yield Chunk(table, target)
         position = target
 
 
@@ -71,12 +80,17 @@ def follow(parts: Callable[[], Sequence[Part]], position: Position, wait: Callab
     `wait` is called when there is nothing new, and ends it with False.
     """
     while True:
-        for chunk in batches(parts(), position):
+        now = parts()
+        for chunk in batches(now, position, partial(_same, now, parts)):
             position = chunk.position
             if chunk.table.num_rows:
                 yield chunk
         if not wait():
             return
+
+
+def _same(before: Sequence[Part], parts: Callable[[], Sequence[Part]]) -> bool:
+    return parts() == before
 
 
 def end(parts: Sequence[Part]) -> Position:
@@ -104,10 +118,21 @@ class _Scan:
         yield f"_fragment = {part.fragment:d}"
         if part.from_us is not None:
             yield f"epoch_us(_born) >= {part.from_us:d}"
+        if part.moved_us is not None:
+            yield f"epoch_us(_born) < {part.moved_us:d}"
         if part.until_us is not None:
             yield f"epoch_us({TIME}) {'<=' if part.windowed else '<'} {part.until_us:d}"
         if self.between:
             yield f"_batch > {self.between[0]:d} AND _batch <= {self.between[1]:d}"
+
+
+def _behind_fence(part: Part, first: int, last: int) -> bool:
+    """Whether some of the rows between two batches have to wait for a fence to be decided."""
+    if part.held_us is None:
+        return False
+    waiting = replace(part, columns=(), from_us=max(part.held_us, part.from_us or part.held_us))
+    after, upto = Position({waiting.key: first}), Position({waiting.key: last})
+    return read([waiting], after=after, upto=upto, with_time=True).num_rows > 0
 
 
 def _scans(part: Part, found: list[Segment], after: Position, upto: Position | None) -> Iterator[_Scan]:

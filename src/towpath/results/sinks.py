@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -94,13 +94,16 @@ class SinkFeeder:
     def position(self) -> Position:
         return self._state.position
 
-    def feed(self, parts: Sequence[Part]) -> int:
-        """Write everything that is new; the number of rows is returned."""
+    def feed(self, parts: Sequence[Part], unchanged: Callable[[], bool] = lambda: True) -> int:
+        """Write everything that is new; the number of rows is returned.
+
+        `unchanged` tells whether the parts are still those of the query.
+        """
         rows = 0
         if self._state.begun:
             table = read(parts, after=self._state.position, upto=self._state.begun)
             rows += self._finish(table, self._state.begun)
-        for chunk in batches(parts, self._state.position):
+        for chunk in batches(parts, self._state.position, unchanged):
             if chunk.table.num_rows:
                 self._save(replace(self._state, begun=chunk.position))
                 rows += self._finish(chunk.table, chunk.position)

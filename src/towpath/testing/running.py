@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from towpath.api import Towpath, start
+from towpath.control.fence import Step
+from towpath.errors import MoveRefused
 from towpath.job import Job, NodeDef, QueryDef, ResultsDef
 from towpath.lang import parse
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
 from towpath.testing.workload import Workload
 from towpath.verify import Difference, answer, differences
+
+NODES = ("local", "other")
 
 
 @dataclass(frozen=True)
@@ -24,9 +30,10 @@ class Outcome:
     rows: int  # results of all queries
     carriers: int
     late: int
+    moves: int  # that passed their fence
 
 
-def job_of(workload: Workload, folder: Path) -> Job:
+def job_of(workload: Workload, folder: Path, nodes: Sequence[str] = (NODES[0],)) -> Job:
     """A job over empty folders, one for each stream, with the queries that are there from the beginning."""
     streams = {}
     for name, stream in workload.recording.catalog.items():
@@ -35,14 +42,18 @@ def job_of(workload: Workload, folder: Path) -> Job:
         streams[name] = StreamDef(stream, source, idle_after_ms=0)
     early = {name: QueryDef.model_validate({"sql": q.sql}) for name, q in workload.queries.items() if q.submit == 0}
     node = NodeDef.model_validate({"type": "embedded", "cores": 2, "memory": "2g"})
-    return Job(folder / "store", 50, streams, {"local": node}, early, None, ResultsDef.model_validate({}))
+    everywhere = {name: node for name in nodes}
+    return Job(folder / "store", 50, streams, everywhere, early, None, ResultsDef.model_validate({}))
 
 
-def run(workload: Workload, folder: Path) -> Outcome:
-    with start(job_of(workload, folder)) as running:
+def run(workload: Workload, folder: Path, *, moving: bool = False) -> Outcome:
+    """With `moving`, queries are sent back and forth between two nodes all the time."""
+    with start(job_of(workload, folder, NODES if moving else NODES[:1])) as running:
         for phase in range(len(workload.recording.chunks)):
             if phase:
                 change_queries(running, workload, phase)
+            if phase and moving:
+                move_queries(running, phase)
             arrive(workload, folder, phase)
             settle(running)
         running.drain()
@@ -55,6 +66,14 @@ def change_queries(running: Towpath, workload: Workload, phase: int) -> None:
             running.submit(name, query.sql)
         if query.withdraw == phase:
             running.withdraw(name)
+
+
+def move_queries(running: Towpath, phase: int) -> None:
+    """Every other query sets off for the other node; those that cannot move now do not."""
+    for number, name in enumerate(sorted(running.engine.controller.running_names)):
+        if (number + phase) % 2:
+            with suppress(MoveRefused):
+                running.move(name, NODES[(number + phase) // 2 % 2])
 
 
 def arrive(workload: Workload, folder: Path, phase: int) -> None:
@@ -82,4 +101,5 @@ def compare(running: Towpath, workload: Workload) -> Outcome:
         if difference is not None:
             found[name] = difference
     carriers = running.engine.carriers
-    return Outcome(found, rows, len(carriers), sum(c.late for c in carriers))
+    passed = [m for m in running.engine.controller.state.moves.values() if m.step in (Step.DRAINING, Step.DONE)]
+    return Outcome(found, rows, len(carriers), sum(c.late for c in carriers), len(passed))

@@ -1,0 +1,163 @@
+"""What the controller knows, and the lists it looks things up in. What changes is noted for the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from towpath.control.fence import OPEN
+from towpath.control.records import (
+    CarrierRecord,
+    FragmentRecord,
+    MoveRecord,
+    PartRecord,
+    Record,
+    State,
+    Status,
+)
+from towpath.control.runs import Run
+from towpath.plan.assignment import Row, rows
+from towpath.plan.pipeline import Pipeline
+from towpath.plan.templates import Family, Template, merge_all, template_of
+from towpath.schema import Catalog
+
+
+@dataclass(frozen=True)
+class StartCarrier:
+    carrier: str
+
+
+@dataclass(frozen=True)
+class Publish:
+    carrier: str
+
+
+Instruction = StartCarrier | Publish
+
+
+class Ledger:
+    def __init__(self, state: State, catalog: Catalog, nodes: Sequence[str]) -> None:
+        self.state = state
+        self.nodes = tuple(nodes)
+        self.changed: dict[int, Record] = {}  # by identity, for the journal
+        self.runs: dict[str, Run] = {}
+        self._catalog = catalog
+        self._fragment_ids = count(max(state.fragments, default=0) + 1)
+        # Fragments by number: those in a carrier's table, those of a signature that may be shared, those that a batch
+        # will decide about.
+        self.present: dict[str, dict[int, FragmentRecord]] = {}
+        self.waiting: dict[str, dict[int, FragmentRecord]] = {}
+        self._by_signature: dict[str, dict[int, FragmentRecord]] = {}
+        self.users: dict[int, list[PartRecord]] = {}  # of each fragment, those whose turn it is
+        self.moves: dict[int, MoveRecord] = {m.id: m for m in state.moves.values() if m.step in OPEN}
+        for fragment in state.fragments.values():
+            self._index(fragment)
+        for move in self.moves.values():
+            self.unshare(state.fragments[move.source])
+        for part in state.parts.values():
+            if part.until_us is None and part.moved_us is None:
+                self.users.setdefault(part.fragment, []).append(part)
+
+    def note(self, record: Record) -> None:
+        self.changed[id(record)] = record
+
+    def carrier_of(self, fragment: FragmentRecord) -> CarrierRecord:
+        return self.state.carriers[fragment.carrier]
+
+    def rows(self, carrier: str) -> list[Row]:
+        """The assignment table of a carrier."""
+        return [row for fragment in self.present.get(carrier, {}).values() for row in fragment.rows]
+
+    # --- carriers ----------------------------------------------------------------------------------------------------
+
+    def covering(self, template: Template, node: str | None) -> CarrierRecord | None:
+        """A carrier that can take a shape in, on one node or on any."""
+        here = (c for c in self.state.carriers.values() if node is None or c.node == node)
+        return next((c for c in here if c.template.covers(template)), None)
+
+    def new_carriers(self, templates: Iterable[Template], node: str) -> None:
+        """Carriers for shapes nobody covers yet; each also covers what its family had, so that they stay few."""
+        for template in merge_all(templates):
+            wide = template
+            for existing in self.state.carriers.values():
+                if existing.template.family == template.family and (wider := wide.merge(existing.template)).fits:
+                    wide = wider
+            carrier = CarrierRecord(f"c{len(self.state.carriers)}", node, wide, self._delay(wide.family))
+            self.state.carriers[carrier.id] = carrier
+            self.note(carrier)
+
+    def _delay(self, family: Family) -> int:
+        return max((s.delay_us for s in self._catalog.values() if s.schema_class in family.classes), default=0)
+
+    def publish(self, carriers: Iterable[str]) -> list[Instruction]:
+        instructions: list[Instruction] = []
+        for name in carriers:
+            carrier = self.state.carriers[name]
+            carrier.version += 1
+            self.note(carrier)
+            instructions.append(Publish(name))
+        return instructions
+
+    def start(self, carriers: Iterable[str]) -> list[Instruction]:
+        """Those that do not run, among them carriers that had no queries left when the job was last stopped."""
+        stopped = [self.state.carriers[name] for name in carriers if name not in self.runs]
+        for carrier in stopped:
+            # The streams of a job may have changed since; what was read before came with the delay of then.
+            carrier.delay_us = max(carrier.delay_us, self._delay(carrier.template.family))
+            self.runs[carrier.id] = Run(len(carrier.template.family.classes))
+        return [StartCarrier(c.id) for c in stopped]
+
+    # --- fragments ---------------------------------------------------------------------------------------------------
+
+    def reusable(self, pipeline: Pipeline, node: str | None) -> FragmentRecord | None:
+        """A fragment with an equal signature, in a carrier that also has the columns asked for."""
+        for fragment in self._by_signature.get(pipeline.signature, {}).values():
+            carrier = self.carrier_of(fragment)
+            if carrier.template.covers(template_of(pipeline)) and node in (None, carrier.node):
+                return fragment
+        return None
+
+    def new_fragment(self, pipeline: Pipeline, node: str | None) -> FragmentRecord:
+        carrier = self.covering(template_of(pipeline), node)
+        assert carrier is not None, "carriers were made before fragments"
+        number = next(self._fragment_ids)
+        reach = max(s.range_us for s in pipeline.sources) if len(pipeline.sources) > 1 else 0
+        fragment = FragmentRecord(
+            number,
+            pipeline.signature,
+            carrier.id,
+            tuple(rows(number, pipeline, carrier.template)),
+            reach if pipeline.window is not None else 0,
+            reach + (pipeline.window.range_us if pipeline.window is not None else 0),
+            Status.JOINING if carrier.version else Status.LIVE,
+            carrier.version + 1,
+        )
+        self.state.fragments[number] = fragment
+        self._index(fragment)
+        self.note(fragment)
+        return fragment
+
+    def leave(self, fragment: FragmentRecord, until_us: int | None, *, owed: bool) -> None:
+        """Out of the table. Windows that are still open are owed, so the carrier is needed until they are closed."""
+        del self.present[fragment.carrier][fragment.id]
+        self.unshare(fragment)
+        self.waiting.get(fragment.carrier, {}).pop(fragment.id, None)
+        fragment.status = Status.LEAVING if owed else Status.GONE
+        fragment.until_us = until_us
+        self._index(fragment)
+        self.note(fragment)
+
+    def share(self, fragment: FragmentRecord) -> None:
+        self._by_signature.setdefault(fragment.signature, {})[fragment.id] = fragment
+
+    def unshare(self, fragment: FragmentRecord) -> None:
+        """From now on no other query may come to use it."""
+        self._by_signature.get(fragment.signature, {}).pop(fragment.id, None)
+
+    def _index(self, fragment: FragmentRecord) -> None:
+        if fragment.status in (Status.JOINING, Status.LIVE):
+            self.present.setdefault(fragment.carrier, {})[fragment.id] = fragment
+            self.share(fragment)
+        if fragment.status in (Status.JOINING, Status.LEAVING):
+            self.waiting.setdefault(fragment.carrier, {})[fragment.id] = fragment

@@ -1,0 +1,175 @@
+"""Moves of fragments between nodes: decides when a step of `fence.py` is taken, and what follows from it."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from towpath.control.fence import UNDECIDED, Happening, Step, after
+from towpath.control.ledger import Instruction, Ledger
+from towpath.control.records import BEGINNING_US, FragmentRecord, MoveRecord, PartRecord, Status
+from towpath.errors import MoveRefused
+from towpath.plan.assignment import log_columns
+from towpath.plan.pipeline import Pipeline
+from towpath.plan.templates import template_of
+from towpath.runtime.carriers import BatchDone
+
+# A fence lies so many micro-batches ahead of what was read, by the event time that the last ones took in.
+AHEAD_BATCHES = 2
+LEAST_AHEAD_US = 1
+
+
+class Moves:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._ids = count(max(ledger.state.moves, default=0) + 1)
+        self._pace_us: dict[str, int] = {}  # event time that recent micro-batches of a carrier took in
+
+    def begin(self, source: FragmentRecord, pipeline: Pipeline, node: str, reason: str) -> list[Instruction]:
+        """Starts a move. Raises MoveRefused when it is impossible now; nothing has changed then."""
+        ledger = self._ledger
+        self._refuse_nonsense(source, node)
+        template = template_of(pipeline)
+        target = ledger.reusable(pipeline, node)
+        touched: list[str] = []
+        if target is None:
+            if ledger.covering(template, node) is None:
+                ledger.new_carriers([template], node)
+            target = ledger.new_fragment(pipeline, node)
+            touched.append(target.carrier)
+        ledger.unshare(source)
+        columns = tuple(log_columns(pipeline, ledger.carrier_of(target).template))
+        move = MoveRecord(next(self._ids), source.id, target.id, columns, reason)
+        ledger.state.moves[move.id] = ledger.moves[move.id] = move
+        ledger.note(move)
+        return [*ledger.publish(touched), *ledger.start(touched)]
+
+    def _refuse_nonsense(self, source: FragmentRecord, node: str) -> None:
+        ledger = self._ledger
+        if node not in ledger.nodes:
+            raise MoveRefused(f"there is no node {node!r}; the job has {', '.join(ledger.nodes)}")
+        if ledger.carrier_of(source).node == node:
+            raise MoveRefused(f"fragment {source.id} is on node {node} already")
+        if source.status is not Status.LIVE:
+            raise MoveRefused(f"fragment {source.id} is {source.status}; a fragment moves once it is live")
+        if any(source.id in (m.source, m.target) for m in ledger.moves.values()):
+            raise MoveRefused(f"fragment {source.id} is on its way already; wait until that move is done")
+
+    def abandon(self, move: MoveRecord) -> list[Instruction]:
+        """Back to where it was; possible until the fence is passed."""
+        ledger = self._ledger
+        self._take(move, Happening.ABANDON)
+        source, target = ledger.state.fragments[move.source], ledger.state.fragments[move.target]
+        self._hold(source, None)
+        if source.status is Status.LIVE:
+            ledger.share(source)
+        if ledger.users.get(target.id):
+            return []
+        ledger.leave(target, None, owed=False)
+        return ledger.publish([target.carrier])
+
+    def without(self, fragment: FragmentRecord) -> list[Instruction]:
+        """A fragment that nobody uses any more has left: its move has no sense any more."""
+        concerned = [m for m in self._ledger.moves.values() if m.source == fragment.id and m.step in UNDECIDED]
+        return [i for move in concerned for i in self.abandon(move)]
+
+    def is_target(self, fragment: FragmentRecord) -> bool:
+        """Whether a fragment is to be kept although nobody uses it yet."""
+        return any(m.target == fragment.id and m.step in UNDECIDED for m in self._ledger.moves.values())
+
+    # --- time passes -------------------------------------------------------------------------------------------------
+
+    def handle(self, event: BatchDone, before_us: int | None, newest_before_us: int | None) -> list[Instruction]:
+        """`before_us`: how far the batches had come before the version that this one reports was in force."""
+        self._keep_pace(event, newest_before_us)
+        found: list[Instruction] = []
+        for move in list(self._ledger.moves.values()):
+            match move.step:
+                case Step.WARMING:
+                    found += self._set_off(move)
+                case Step.FENCED:
+                    found += self._decide(move, event, before_us)
+                case Step.DRAINING:
+                    found += self._finish(move)
+        return found
+
+    def _keep_pace(self, event: BatchDone, newest_before_us: int | None) -> None:
+        newest = self._ledger.state.carriers[event.carrier].newest_us
+        took = 0 if newest is None or newest_before_us is None else newest - newest_before_us
+        self._pace_us[event.carrier] = max(took, self._pace_us.get(event.carrier, 0) // 2)
+
+    def _set_off(self, move: MoveRecord) -> list[Instruction]:
+        source, target = self._ledger.state.fragments[move.source], self._ledger.state.fragments[move.target]
+        if target.status is not Status.LIVE or not self._caught_up(source, target):
+            return []
+        self._take(move, Happening.READY)
+        return self._fence(move, source, target)
+
+    def _caught_up(self, source: FragmentRecord, target: FragmentRecord) -> bool:
+        there, here = self._ledger.carrier_of(source).newest_us, self._ledger.carrier_of(target).newest_us
+        if there is None or here is None:
+            return there is None
+        return here >= there - self._pace_us.get(source.carrier, 0)
+
+    def _fence(self, move: MoveRecord, source: FragmentRecord, target: FragmentRecord) -> list[Instruction]:
+        """Ahead of everything that both have read, and of what the target answers for."""
+        carriers = [self._ledger.carrier_of(f) for f in (source, target)]
+        known = [c.newest_us for c in carriers] + [target.from_us]
+        reached = max((t for t in known if t is not None), default=BEGINNING_US)
+        pace = max(self._pace_us.get(c.id, 0) for c in carriers)
+        # Each missed fence was too near, so the next one lies twice as far ahead.
+        move.fence_us = reached + max(LEAST_AHEAD_US, AHEAD_BATCHES * pace << move.fences)
+        move.fences += 1
+        move.version = carriers[0].version + 1
+        self._ledger.note(move)
+        self._hold(source, move.fence_us)
+        return self._ledger.publish([source.carrier])
+
+    def _decide(self, move: MoveRecord, event: BatchDone, before_us: int | None) -> list[Instruction]:
+        source, target = self._ledger.state.fragments[move.source], self._ledger.state.fragments[move.target]
+        run = self._ledger.runs[event.carrier]
+        assert move.version is not None and move.fence_us is not None, "set with the fence"
+        if event.carrier != source.carrier or not run.sure or event.version is None or event.version < move.version:
+            return []
+        if before_us is not None and before_us >= move.fence_us:
+            self._take(move, Happening.MISSED)
+            return self._fence(move, source, target)
+        self._take(move, Happening.PASSED)
+        self._hand_over(move, move.fence_us)
+        return []
+
+    def _hand_over(self, move: MoveRecord, fence_us: int) -> None:
+        ledger = self._ledger
+        for part in ledger.users.pop(move.source, []):
+            part.moved_us, part.held_us = fence_us, None
+            begin = fence_us if part.from_us is None else max(fence_us, part.from_us)
+            names = tuple((out, name) for (out, _), name in zip(part.columns, move.columns, strict=True))
+            turn = PartRecord(
+                part.query, part.branch, part.turn + 1, move.target, names, part.windowed, settled=True, from_us=begin
+            )
+            ledger.state.parts[turn.query, turn.branch, turn.turn] = turn
+            ledger.users.setdefault(move.target, []).append(turn)
+            ledger.note(part)
+            ledger.note(turn)
+
+    def _finish(self, move: MoveRecord) -> list[Instruction]:
+        """The source has seen all that its results are made of when its input is complete up to there."""
+        source = self._ledger.state.fragments[move.source]
+        assert move.fence_us is not None, "set with the fence"
+        owed_us = move.fence_us + source.span_us
+        complete = self._ledger.carrier_of(source).complete_us
+        if complete is None or complete < owed_us:
+            return []
+        self._take(move, Happening.DRAINED)
+        self._ledger.leave(source, owed_us, owed=source.span_us > 0)
+        return self._ledger.publish([source.carrier])
+
+    def _hold(self, source: FragmentRecord, fence_us: int | None) -> None:
+        for part in self._ledger.users.get(source.id, []):
+            part.held_us = fence_us
+            self._ledger.note(part)
+
+    def _take(self, move: MoveRecord, happening: Happening) -> None:
+        move.step = after(move.step, happening)
+        if move.step in (Step.DONE, Step.ABANDONED):
+            del self._ledger.moves[move.id]
+        self._ledger.note(move)

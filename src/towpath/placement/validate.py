@@ -1,0 +1,218 @@
+"""Is a problem one that can be planned at all? Everything wrong in it, at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from towpath.cluster import Cluster, Link, Network, Node
+from towpath.placement.index import levels
+from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
+from towpath.placement.violation import Violation, some
+
+_COUNTS_FROM = {"copies": 1}  # the other numbers start at 0
+_MAY_BE_INFINITE = ("memory", "bandwidth", "bandwidth_in", "bandwidth_out")
+
+
+def validate(problem: Problem) -> list[Violation]:
+    """An empty list if planners, `check` and the metrics may rely on it."""
+    return [
+        *_names(problem),
+        *_numbers(problem),
+        *_cluster(problem.cluster),
+        *_streams(problem),
+        *_queries(problem),
+        *_fragments(problem),
+        *_cycles(problem),
+        *_current(problem),
+    ]
+
+
+def _names(problem: Problem) -> Iterator[Violation]:
+    """Streams and operators share one space of names."""
+    kinds: tuple[tuple[str, Iterable[str]], ...] = (
+        ("node", (n.name for n in problem.cluster.nodes)),
+        ("stream or operator", (*(s.name for s in problem.streams), *(o.name for o in problem.operators()))),
+        ("fragment", (f.name for f in problem.fragments)),
+        ("query", (q.name for q in problem.queries)),
+    )
+    for kind, names in kinds:
+        for name, times in Counter(names).items():
+            if times > 1:
+                yield Violation("name", f"{kind} {name}", f"{times} have this name, expected one")
+            if not name:
+                yield Violation("name", kind, "has an empty name")
+
+
+def _numbers(problem: Problem) -> Iterator[Violation]:
+    network = problem.cluster.network
+    yield from _bad_numbers("network", Network, [network])
+    yield from _bad_numbers("link", Link, network.links)
+    yield from _bad_numbers("node", Node, problem.cluster.nodes)
+    yield from _bad_numbers("stream", Stream, problem.streams)
+    yield from _bad_numbers("operator", Operator, list(problem.operators()))
+    yield from _bad_numbers("query", Query, problem.queries)
+    yield from _bad_numbers("problem", Problem, [problem])
+
+
+def _bad_numbers(kind: str, of: type, things: Sequence[Any]) -> Iterator[Violation]:
+    """Limits such as memory and bandwidth may be infinite, what is measured may not."""
+    for field in fields(of):
+        if field.type not in ("float", "int"):
+            continue
+        values = np.fromiter((getattr(thing, field.name) for thing in things), np.float64, len(things))
+        least = _COUNTS_FROM.get(field.name, 0)
+        endless = field.name in _MAY_BE_INFINITE
+        for n in np.flatnonzero(~(values >= least) | (np.isinf(values) & (not endless))).tolist():
+            expected = f"at least {least}" if endless else f"a finite number from {least}"
+            yield Violation("number", _place(kind, things[n]), f"{field.name} is {values[n]:g}, expected {expected}")
+
+
+def _place(kind: str, thing: Any) -> str:
+    if isinstance(thing, Link):
+        return f"link {thing.source} -> {thing.target}"
+    return f"{kind} {thing.name}" if hasattr(thing, "name") else kind
+
+
+def _cluster(cluster: Cluster) -> Iterator[Violation]:
+    if not cluster.nodes:
+        yield Violation("empty", "cluster", "has no nodes, expected at least one")
+    for link in cluster.network.links:
+        for end in (link.source, link.target):
+            if end not in cluster.position:
+                yield _unknown_node(f"link {link.source} -> {link.target}", "connects", end)
+    matrix = cluster.network.latencies
+    wanted = (len(cluster.nodes), len(cluster.nodes))
+    if matrix is not None and matrix.shape != wanted:
+        text = f"latencies have the shape {matrix.shape}, expected {wanted}: a row and a column for each node"
+        yield Violation("number", "network", text)
+    elif matrix is not None and bool((matrix < 0).any()):
+        yield Violation("number", "network", f"{int((matrix < 0).sum()):,} latencies are negative, expected at least 0")
+
+
+def _unknown_node(where: str, does: str, node: str) -> Violation:
+    return Violation("unknown node", where, f"{does} {node}, which is not in the cluster")
+
+
+def _streams(problem: Problem) -> Iterator[Violation]:
+    for stream in problem.streams:
+        if stream.node not in problem.cluster.position:
+            yield _unknown_node(f"stream {stream.name}", "is delegated to", stream.node)
+
+
+def _queries(problem: Problem) -> Iterator[Violation]:
+    workers = sum(node.cpu > 0 for node in problem.cluster.nodes)
+    for query in problem.queries:
+        where = f"query {query.name}"
+        if not query.fragments:
+            yield Violation("empty", where, "has no fragments, expected at least one")
+        for name in query.fragments:
+            fragment = problem.fragment.get(name)
+            if fragment is None:
+                yield Violation("unknown fragment", where, f"lists {name}, but there is no such fragment")
+            elif fragment.query != query.name:
+                yield Violation("contradiction", where, f"lists {name}, a fragment of query {fragment.query}")
+        if query.sink is not None and query.sink not in problem.cluster.position:
+            yield _unknown_node(where, "wants its results on", query.sink)
+        if query.copies > workers:
+            text = f"wants {query.copies} copies on different nodes, but {workers} have cpu"
+            yield Violation("contradiction", where, text)
+
+
+def _fragments(problem: Problem) -> Iterator[Violation]:
+    listed = {(query.name, name) for query in problem.queries for name in query.fragments}
+    known = {*problem.stream, *problem.operator}
+    for fragment in problem.fragments:
+        where = f"fragment {fragment.name}"
+        if fragment.query not in problem.query:
+            yield Violation("unknown query", where, f"belongs to {fragment.query}, but there is no such query")
+        elif (fragment.query, fragment.name) not in listed:
+            yield Violation("contradiction", where, f"belongs to query {fragment.query}, which does not list it")
+        if fragment.native is not None and fragment.native not in problem.stream:
+            yield Violation("unknown stream", where, f"is native to {fragment.native}, but there is no such stream")
+        yield from _operators(fragment, known)
+    yield from _pinned(problem)
+
+
+def _operators(fragment: Fragment, known: set[str]) -> Iterator[Violation]:
+    if not fragment.operators:
+        yield Violation("empty", f"fragment {fragment.name}", "has no operators, expected at least one")
+    before: set[str] = set()
+    within = {operator.name for operator in fragment.operators}
+    for operator in fragment.operators:
+        where = f"operator {operator.name}"
+        if not operator.inputs:
+            yield Violation("empty", where, "has no inputs, expected at least one")
+        for name in operator.inputs:
+            if name not in known:
+                yield Violation("unknown input", where, f"reads {name}, but there is no such stream or operator")
+            elif name in within and name not in before and name != operator.name:
+                yield Violation("connection", where, f"comes before its input {name}, expected inputs first")
+        before.add(operator.name)
+    apart = _parts(fragment)
+    if len(apart) > 1:
+        text = f"its operators fall into {len(apart)} parts that share nothing: {some(apart)}; expected one"
+        yield Violation("connection", f"fragment {fragment.name}", text)
+
+
+def _parts(fragment: Fragment) -> list[str]:
+    """The first operator of each connected part; to read the same stream connects too."""
+    if len(fragment.operators) < 2:
+        return []
+    leader: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while leader.setdefault(name, name) != name:
+            name = leader[name]
+        return name
+
+    for operator in fragment.operators:
+        for name in operator.inputs:
+            leader[find(name)] = find(operator.name)
+    return list({find(o.name): o.name for o in reversed(fragment.operators)}.values())[::-1]
+
+
+def _pinned(problem: Problem) -> Iterator[Violation]:
+    for name, node in problem.pinned.items():
+        fragment = problem.fragment.get(name)
+        if fragment is None:
+            yield Violation("unknown fragment", f"pinned {name}", "is pinned, but there is no such fragment")
+        if node not in problem.cluster.position:
+            yield _unknown_node(f"pinned {name}", "is pinned to", node)
+        query = problem.query.get(fragment.query) if fragment else None
+        if query is not None and query.copies > 1:
+            text = f"is pinned to one node, but query {query.name} wants {query.copies} copies on different nodes"
+            yield Violation("contradiction", f"pinned {name}", text)
+
+
+def _cycles(problem: Problem) -> Iterator[Violation]:
+    """Also operators that only read from a cycle are in what is told: without it they would have no rate."""
+    operators = list(problem.operators())
+    position = {operator.name: n for n, operator in enumerate(operators)}
+    edges = [(position[i], n) for n, o in enumerate(operators) for i in o.inputs if i in position]
+    sources, readers = np.array(edges, np.int64).reshape(-1, 2).T
+    reached = np.zeros(len(operators), bool)
+    for level in levels(sources, readers, len(operators)):
+        reached[level] = True
+    stuck = [operators[n].name for n in np.flatnonzero(~reached)]
+    if stuck:
+        text = f"{len(stuck)} read each other's results in a circle: {some(stuck)}; expected streams at the beginning"
+        yield Violation("cycle", "operators", text)
+
+
+def _current(problem: Problem) -> Iterator[Violation]:
+    if problem.current is None:
+        return
+    for name, nodes in problem.current.nodes.items():
+        if name not in problem.fragment:
+            yield Violation("unknown fragment", f"current {name}", "has a place, but there is no such fragment")
+        for node in nodes:
+            if node not in problem.cluster.position:
+                yield _unknown_node(f"current {name}", "runs on", node)
+    for name in problem.current.refused:
+        if name not in problem.query:
+            yield Violation("unknown query", f"current {name}", "is refused, but there is no such query")

@@ -1,0 +1,49 @@
+"""What runs on a node for its manager: it reports, and does what it is told about connections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from towpath.policies.dcape.messages import Configure, Configured, Done, Message, Report, Request, Requests, size
+from towpath.policies.dcape.monitor import Increments, changes_of
+from towpath.runtime.moves import Arrived, Event, Instruction, Measured, Send
+
+
+class Agent:
+    def __init__(self, node: str, manager: str, tolerance: float) -> None:
+        self.address = node
+        self.connections: set[tuple[str, str, str, str]] = set()  # send or receive, fragment, peer, host of the peer
+        self._manager = manager
+        self._increments = Increments(tolerance)
+
+    def handle(self, event: Event) -> Sequence[Instruction]:
+        match event:
+            case Measured(_, statistics):
+                changes = self._increments.of(changes_of(statistics))
+                return [self._send(Report(changes))] if changes else []
+            case Arrived(_, _, Configure()):
+                return [self._send(Configured())]
+            case Arrived(_, _, Requests(origin, number, requests)):
+                for request in requests:
+                    self._connect(request)
+                asked_where = any(request.verb in ("prepare", "release") for request in requests)
+                return [self._send(Done(origin, number, self.address if asked_where else ""))]
+            case _:
+                return []
+
+    def _send(self, message: Message) -> Send:
+        return Send(self._manager, message, size(message))
+
+    def _connect(self, request: Request) -> None:
+        fragment, peer, host = request.fragment, request.peer, request.host
+        match request.verb:
+            case "send_data" | "receive_data" if host != self.address:
+                self.connections.add((request.verb, fragment, peer, host))
+            case "stop_send":
+                self.connections.discard(("send_data", fragment, peer, host))
+            case "stop_receive":
+                self.connections.discard(("receive_data", fragment, peer, host))
+            case "activate":
+                self._increments.forget()  # the manager did not listen to what was said of it while it was elsewhere
+            case "deactivate":
+                self.connections = {c for c in self.connections if c[1] != fragment}

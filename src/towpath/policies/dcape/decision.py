@@ -1,0 +1,66 @@
+"""The decision maker: Algorithm 5."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from towpath.errors import PolicyError
+from towpath.errors import Problem as Mistake
+from towpath.policies.dcape import costs, redistribution
+from towpath.policies.dcape.known import CostTable, Known, Limits, Suggestion
+from towpath.policies.dcape.options import Options
+from towpath.policies.dcape.validity import faults
+from towpath.settings import meant
+
+Suggest = Callable[[CostTable, Mapping[str, float], Known, Limits], Iterator[Suggestion]]
+
+
+@dataclass(frozen=True)
+class Decided:
+    moves: tuple[Suggestion, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+class DecisionMaker:
+    """Any cost model with any redistribution policy."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self.cost: Callable[[Known], CostTable] = _named(costs, "cost", options.cost).cost
+        self._suggest: Suggest = _named(redistribution, "redistribution", options.redistribution).suggest
+
+    def decide(self, known: Known, before: Mapping[str, float], held: frozenset[str]) -> Decided:
+        table = self.cost(known)
+        difference = table.difference()
+        if difference <= self._options.percent_difference:
+            return Decided()
+        limits = Limits(self._options, held)
+        moves: list[Suggestion] = []
+        refused: list[str] = []
+        for suggestion in self._suggest(table, before, known, limits):
+            wrong = faults(_rows(known.table, [*moves, suggestion]), known.table, known.alive)
+            if wrong:
+                refused.append(f"{suggestion.fragment} stays on {suggestion.source}: {'; '.join(wrong)}")
+            else:
+                moves.append(suggestion)
+            if len(moves) >= self._options.at_once:
+                break
+        return Decided(tuple(moves), tuple(refused))
+
+
+def _rows(table: Mapping[str, str], moves: list[Suggestion]) -> list[tuple[str, str]]:
+    """The distribution table after some moves; one that is moved twice stands there twice."""
+    kept = [(fragment, at) for fragment, at in table.items() if all(m.fragment != fragment for m in moves)]
+    return kept + [(move.fragment, move.target) for move in moves]
+
+
+def _named(folder: ModuleType, option: str, name: str) -> Any:
+    known = [module.name for module in pkgutil.iter_modules(folder.__path__)]
+    if name not in known:
+        raise PolicyError("options of the policy dcape", [Mistake(option, f"{name!r} is unknown", meant(name, known))])
+    return import_module(f"{folder.__name__}.{name}")

@@ -1,0 +1,87 @@
+"""What managers and agents send each other, and what it takes on the wire.
+
+Names travel once, with the configuration; afterwards everything is told by number, and only what changed is told. All
+requests of one step to one receiver go in one message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from towpath.policies.dcape.properties import Change
+
+HEADER = 16  # bytes: what kind of message, whose, and how many entries
+CHANGE = 12  # subject and property in 4 bytes, value in 8
+REQUEST = 16  # verb, fragment, peer and host in 4 bytes each
+CONFIGURED = 48  # a property or an operator with its name
+
+# Table 4.1 (requests to a processor), with `prepare` and `release` for both ends of a move.
+Verb = Literal["prepare", "activate", "release", "deactivate", "send_data", "receive_data", "stop_send", "stop_receive"]
+
+
+@dataclass(frozen=True)
+class Configure:
+    """All that a processor must know before anything flows: plans, streams, what to report."""
+
+    entries: int
+
+
+@dataclass(frozen=True)
+class Configured:
+    """The answer to it: a processor that does not give it is not used."""
+
+
+@dataclass(frozen=True)
+class Report:
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    verb: Verb
+    fragment: str  # whose host has to act
+    peer: str = ""  # the fragment, stream or query at the other end of a connection
+    host: str = ""  # and where it is
+
+
+@dataclass(frozen=True)
+class Requests:
+    """A bundle; `number` is unique for the one who first sent it, `origin`."""
+
+    origin: str
+    number: int
+    requests: tuple[Request, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    origin: str
+    number: int
+    host: str = ""  # the node of the fragment that was to be prepared or released
+
+
+@dataclass(frozen=True)
+class Refused:
+    origin: str
+    number: int
+    reason: str
+
+
+Message = Configure | Configured | Report | Requests | Done | Refused
+
+
+def size(message: Message) -> int:
+    match message:
+        case Configure(entries):
+            return HEADER + CONFIGURED * entries
+        case Report(changes):
+            return HEADER + CHANGE * len(changes)
+        case Requests(_, _, requests):
+            return HEADER + REQUEST * len(requests)
+        case Done(_, _, host):
+            return HEADER + 4 * bool(host)
+        case Refused(_, _, reason):
+            return HEADER + len(reason.encode())
+        case _:
+            return HEADER

@@ -1,0 +1,48 @@
+"""Who manages whom (section 4.2), and what a manager looks like from above: one processor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from towpath.policies.dcape.properties import Change, Descriptions
+from towpath.runtime.moves import Address
+
+ROOT = "manager"
+SUMS = ("cpu", "capacity", "queued", "memory", "bytes_in", "bytes_out")
+
+
+@dataclass(frozen=True)
+class Tier:
+    address: Address
+    below: tuple[Tier | str, ...]  # managers, or the names of nodes
+
+    def processors(self) -> tuple[Address, ...]:
+        return tuple(b.address if isinstance(b, Tier) else b for b in self.below)
+
+    def nodes(self) -> dict[str, Address]:
+        """Every node below it, with the processor that it is or belongs to."""
+        found: dict[str, Address] = {}
+        for b in self.below:
+            found |= dict.fromkeys(b.nodes(), b.address) if isinstance(b, Tier) else {b: b}
+        return found
+
+
+def tiers(nodes: Sequence[str], fan_out: int) -> Tier:
+    """Neighbours in the list of nodes share a manager, in as many tiers as it takes; without fan_out one has all."""
+    level: list[Tier | str] = list(nodes)
+    height = 1
+    while 1 < fan_out < len(level):
+        groups = [level[n : n + fan_out] for n in range(0, len(level), fan_out)]
+        level = [Tier(f"{ROOT}.{height}.{n}", tuple(group)) for n, group in enumerate(groups, start=1)]
+        height += 1
+    return Tier(ROOT, tuple(level))
+
+
+def aggregated(address: Address, below: Sequence[Address], seen: Descriptions) -> Iterator[Change]:
+    """Sums over the processors below, and their load weighted by what they can do."""
+    for name in SUMS:
+        yield Change("processor", address, name, sum(seen.processor(b, name) for b in below))
+    cpu = sum(seen.processor(b, "cpu") for b in below)
+    busy = sum(seen.processor(b, "load") * seen.processor(b, "cpu") for b in below)
+    yield Change("processor", address, "load", busy / cpu if cpu else 0.0)

@@ -1,0 +1,85 @@
+"""The sections `nodes` and `network` of a problem file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from towpath.cluster import Cluster, Link, Network, Node
+from towpath.problems import tables
+from towpath.problems.entries import LinkEntry, NetworkEntry, NodeEntry
+from towpath.problems.generate import matrix
+from towpath.problems.reading import Reader
+from towpath.settings import shown
+
+
+def read(reader: Reader, nodes: Any, network: Any) -> Cluster:
+    if not nodes:
+        told = "is missing" if nodes is None else f"expected at least one, got {shown(nodes)}"
+        reader.refuse("nodes", told, "for example nodes: {n: {count: 32}}, or generate a topology")
+    made = _nodes(reader, nodes)
+    return Cluster(made, _network(reader, network, len(made)))
+
+
+def _nodes(reader: Reader, section: Any) -> tuple[Node, ...]:
+    table = reader.table(section, "node", tables.NODES)
+    if table is not None:
+        properties = list(table.properties)
+        values = list(zip(*table.properties.values(), strict=True))
+        of_node = [{k: v for k, v in zip(properties, row, strict=True) if v is not None} for row in values]
+        return tuple(
+            Node(name, cpu, memory, into, out, of_node[n] if of_node else {}, transfer)
+            for n, (name, cpu, memory, into, out, transfer) in enumerate(table.rows())
+        )
+    nodes: list[Node] = []
+    for key, value in reader.entries(section, "nodes", "nodes: {n1: {cpu: 2, memory: 4 GB}}").items():
+        where = f"nodes.{key}"
+        entry = reader.checked(NodeEntry, value, where, ("node", key)) or NodeEntry()
+        names = [key] if entry.count is None else [f"{key}{n}" for n in range(1, entry.count + 1)]
+        for name in names:
+            reader.put(("node", name), where)
+            nodes.append(entry.node(name))
+    return tuple(nodes)
+
+
+def _network(reader: Reader, section: Any, nodes: int) -> Network:
+    entry = reader.checked(NetworkEntry, section, "network")
+    if entry is None:
+        return Network()
+    links = tuple(_links(reader, entry))
+    return Network(entry.latency, entry.bandwidth, links, _latencies(reader, entry, nodes))
+
+
+def _links(reader: Reader, network: NetworkEntry) -> list[Link]:
+    table = reader.table(network.links, "link", tables.LINKS)
+    if table is not None:
+        return [Link(*row) for row in table.rows()]
+    if network.links is not None and not isinstance(network.links, list):
+        example = "links: [{from: n1, to: n2, latency: 4 ms}]"
+        reader.refuse("network.links", f"expected a list, got {shown(network.links)}", f"as in {example}")
+        return []
+    links: list[Link] = []
+    for n, value in enumerate(network.links or []):
+        where = f"network.links.{n}"
+        entry = reader.checked(LinkEntry, value, where)
+        for link in entry.links(network.latency, network.bandwidth) if entry else ():
+            reader.put(("link", f"{link.source} -> {link.target}"), where)
+            links.append(link)
+    return links
+
+
+def _latencies(reader: Reader, network: NetworkEntry, nodes: int) -> NDArray[np.float32] | None:
+    if network.latencies is None:
+        return None
+    try:
+        found = matrix.read(reader.folder / network.latencies)
+    except ValueError as error:
+        reader.refuse("network.latencies", str(error), "whitespace between round-trip times in ms, a row for each node")
+        return None
+    if nodes and len(found) != nodes:
+        message = f"expected a row for each of the {nodes} nodes, got {len(found)} rows"
+        reader.refuse("network.latencies", message, "change nodes, or leave nodes out and generate a matrix topology")
+        return None
+    return found

@@ -1,0 +1,44 @@
+"""The generators under the names that problem files use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from towpath.cluster import Cluster
+from towpath.placement.problem import Problem
+from towpath.problems.generate.dcape import Dcape, dcape
+from towpath.problems.generate.matrix import Matrix, matrix
+from towpath.problems.generate.sbon import Sbon, sbon
+from towpath.problems.generate.sqpr import Sqpr, sqpr
+from towpath.problems.generate.transit_stub import TransitStub, transit_stub
+from towpath.problems.generate.uniform import Uniform, uniform
+from towpath.problems.generate.zhou import Zhou, zhou
+from towpath.settings import Settings
+
+
+@dataclass(frozen=True)
+class Topology:
+    parameters: type[Settings]
+    make: Callable[[Any, int, Path], Cluster]  # parameters, seed, the folder that paths are relative to
+
+
+@dataclass(frozen=True)
+class Workload:
+    parameters: type[Settings]
+    make: Callable[[Any, int, Cluster | None], Problem]  # parameters, seed, a cluster or None for the paper's
+
+
+TOPOLOGIES: Mapping[str, Topology] = {
+    "uniform": Topology(Uniform, lambda parameters, seed, folder: uniform(parameters)),
+    "transit_stub": Topology(TransitStub, lambda parameters, seed, folder: transit_stub(parameters, seed)),
+    "matrix": Topology(Matrix, lambda parameters, seed, folder: matrix(parameters, folder)),
+}
+WORKLOADS: Mapping[str, Workload] = {
+    "zhou": Workload(Zhou, zhou),
+    "dcape": Workload(Dcape, dcape),
+    "sbon": Workload(Sbon, sbon),
+    "sqpr": Workload(Sqpr, sqpr),
+}

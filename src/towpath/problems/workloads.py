@@ -1,0 +1,167 @@
+"""The sections `streams`, `queries` and `fragments` of a problem file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from towpath.cluster import Cluster
+from towpath.errors import QueryError
+from towpath.placement.problem import Fragment, Operator, Query, Stream
+from towpath.problems import from_sql, tables
+from towpath.problems.entries import CostsEntry, FragmentEntry, OperatorEntry, QueryEntry, StreamEntry
+from towpath.problems.reading import Reader
+from towpath.schema import Catalog
+from towpath.settings import shown
+
+Workload = tuple[tuple[Stream, ...], tuple[Fragment, ...], tuple[Query, ...]]
+
+
+def read(reader: Reader, raw: Mapping[str, Any], cluster: Cluster) -> Workload:
+    if not (given := raw.get("streams")):
+        told = "is missing" if given is None else f"expected at least one, got {shown(given)}"
+        reader.refuse("streams", told, "for example streams: {bids: {node: n1, rate: 250}}")
+    streams, known = _streams(reader, raw.get("streams"), cluster)
+    costs = reader.checked(CostsEntry, raw.get("costs"), "costs") or CostsEntry()
+    section = _Queries(reader, {s.name: s for s in streams}, known, costs)
+    section.read_fragments(raw.get("fragments"))
+    section.read_queries(raw.get("queries"))
+    return streams, tuple(section.fragments), section.queries()
+
+
+def _streams(reader: Reader, section: Any, cluster: Cluster) -> tuple[tuple[Stream, ...], Catalog]:
+    table = reader.table(section, "stream", tables.STREAMS)
+    if table is not None:
+        return tuple(Stream(*row) for row in table.rows()), {}
+    streams: list[Stream] = []
+    entries: dict[str, StreamEntry] = {}
+    anywhere = cluster.nodes[0].name if cluster.nodes else ""
+    for name, value in reader.entries(section, "streams", "streams: {bids: {node: n1, rate: 250}}").items():
+        entry = reader.checked(StreamEntry, value, f"streams.{name}", ("stream", name))
+        streams.append(entry.stream(name) if entry else Stream(name, anywhere, 0.0))
+        if entry:
+            entries[name] = entry
+    return tuple(streams), from_sql.catalog(entries)
+
+
+class _Queries:
+    def __init__(self, reader: Reader, streams: Mapping[str, Stream], known: Catalog, costs: CostsEntry) -> None:
+        self._reader = reader
+        self._streams = streams
+        self._known = known
+        self._costs = costs
+        self._queries: dict[str, Query] = {}
+        self.fragments: list[Fragment] = []
+
+    def queries(self) -> tuple[Query, ...]:
+        names: dict[str, list[str]] = {name: [] for name in self._queries}
+        for fragment in self.fragments:
+            names[fragment.query].append(fragment.name)
+        return tuple(Query(q.name, tuple(names[q.name]), q.sink, q.copies) for q in self._queries.values())
+
+    def read_fragments(self, section: Any) -> None:
+        table = self._reader.table(section, "fragment", tables.FRAGMENTS)
+        if table is None:
+            if section is not None:
+                hint = "name a .parquet or .csv table; fragments that are written out belong to their query"
+                self._reader.refuse("fragments", f"expected the name of a table, got {shown(section)}", hint)
+            return
+        self._reader.also(table, "operator", column=3)
+        drafts: dict[str, tuple[str, str | None, list[Operator]]] = {}
+        for row, (name, query, native, operator, *rest) in enumerate(table.rows()):
+            first = drafts.get(name)
+            if first is None:
+                first = drafts[name] = (query, native, [])
+            elif first[0] != query:
+                message = f"expected one query for each fragment, but {name} is of {first[0]} and of {query}"
+                self._reader.refuse(table.where(row, "query"), message, "rename the fragment in one of them")
+            first[2].append(Operator(operator, *rest))
+        for name, (query, native, operators) in drafts.items():
+            self._queries.setdefault(query, Query(query, ()))
+            self.fragments.append(inputs_first(Fragment(name, query, tuple(operators), native)))
+
+    def read_queries(self, section: Any) -> None:
+        table = self._reader.table(section, "query", tables.QUERIES)
+        if table is not None:
+            self._queries |= {name: Query(name, (), sink, copies) for name, sink, copies in table.rows()}
+            return
+        given = self._reader.entries(section, "queries", "queries: {q1: {operators: {f1: {inputs: [bids]}}}}")
+        for name, value in given.items():
+            value = {"sql": value} if isinstance(value, str) else value
+            entry = self._reader.checked(QueryEntry, value, f"queries.{name}", ("query", name))
+            self._queries[name] = Query(name, (), entry.sink, entry.copies) if entry else Query(name, ())
+            if entry:
+                self._query(name, entry)
+
+    def _query(self, name: str, entry: QueryEntry) -> None:
+        where = f"queries.{name}"
+        ways = [key for key in ("sql", "fragments", "operators") if getattr(entry, key) is not None]
+        if len(ways) > 1:
+            self._reader.refuse(where, f"expected one of {' and '.join(ways)}, got both", "remove one of them")
+            self._reader.broken.add(("query", name))
+        elif entry.sql is not None:
+            self._from_sql(name, entry.sql, entry.fragmenter)
+        elif entry.operators is not None:
+            for operator in self._operators(entry.operators, f"{where}.operators"):
+                self._reader.put(("fragment", operator.name), f"{where}.operators.{operator.name}")
+                self.fragments.append(Fragment(operator.name, name, (operator,), self._first_stream(operator)))
+        else:
+            for fragment, value in (entry.fragments or {}).items():
+                self._fragment(name, fragment, value)
+
+    def _from_sql(self, name: str, sql: str, fragmenter: str) -> None:
+        where = f"queries.{name}.sql"
+        if not self._known:
+            self._reader.broken.add(("query", name))
+            hint = "add schema and time to a stream, as in schema: {price: double, at: timestamp}, time: at"
+            self._reader.refuse(where, "SQL is written over streams with a schema, and no stream has one", hint)
+            return
+        try:
+            made = from_sql.fragments(name, sql, fragmenter, self._known, self._streams, self._costs)
+        except QueryError as error:
+            for problem in error.problems:
+                said = f"{problem.where}: {problem.message}" if problem.where else problem.message
+                without = "; only those with a schema" if problem.hint.startswith("the streams are") else ""
+                self._reader.refuse(where, said, problem.hint + without, problem.excerpt)
+            self._reader.broken.add(("query", name))
+            return
+        self.fragments += made
+
+    def _fragment(self, query: str, name: str, value: Any) -> None:
+        where = f"queries.{query}.fragments.{name}"
+        entry = self._reader.checked(FragmentEntry, value, where, ("fragment", name))
+        operators = tuple(self._operators(entry.operators, f"{where}.operators")) if entry else ()
+        native = entry.native if entry else None
+        self.fragments.append(inputs_first(Fragment(name, query, operators, native)))
+
+    def _operators(self, section: Mapping[str, Any], where: str) -> list[Operator]:
+        made = []
+        for name, value in section.items():
+            entry = self._reader.checked(OperatorEntry, value, f"{where}.{name}", ("operator", name))
+            made.append(entry.operator(name) if entry else Operator(name, ()))
+        return made
+
+    def _first_stream(self, operator: Operator) -> str | None:
+        return next((name for name in operator.inputs if name in self._streams), None)
+
+
+def inputs_first(fragment: Fragment) -> Fragment:
+    """Its operators in an order in which each comes after those it reads."""
+    if len(fragment.operators) == 1:
+        return fragment
+    own = {o.name: o for o in fragment.operators}
+    seen: set[str] = set()
+    for operator in fragment.operators:
+        if any(name in own and name not in seen for name in operator.inputs):
+            break
+        seen.add(operator.name)
+    else:
+        return fragment
+    graph = {o.name: [i for i in o.inputs if i in own] for o in fragment.operators}
+    try:
+        order = tuple(own[name] for name in TopologicalSorter(graph).static_order())
+    except CycleError:
+        return fragment  # told when the whole problem is looked at
+    return replace(fragment, operators=order)

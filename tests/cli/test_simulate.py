@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from towpath.cli import main
+from towpath.cli import simulate as command
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "problem.yaml"
+
+
+def simulate(*options: str) -> Result:
+    return CliRunner().invoke(main, ["simulate", str(EXAMPLE), "--seconds", "2", *options])
+
+
+def test_shows_nodes_queries_and_sums() -> None:
+    result = simulate("--planner", "producer")
+    assert result.exit_code == 0, result.output
+    assert "edge1" in result.stdout and "by-category" in result.stdout
+    assert "2 simulated seconds" in result.stdout and "lost: nothing" in result.stdout
+
+
+def test_json_is_the_same_every_time() -> None:
+    reports = [json.loads(simulate("--planner", "random", "--seed", "4", "--json").stdout) for _ in range(2)]
+    for report in reports:
+        assert report.pop("took") > 0
+    assert reports[0] == reports[1]
+    assert reports[0]["seed"] == 4
+    assert reports[0]["results"] > 0
+
+
+def test_writes_tables_and_plots(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = simulate("--planner", "single", "--policy", "zhou", "--set", "policy.kappa=1.5", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert {"load.png", "load.svg", "pr.png", "pr.svg"} <= {file.name for file in out.iterdir()}
+    assert pd.read_parquet(out / "windows.parquet")["at"].tolist() == [1.0, 2.0]
+
+
+def test_ctrl_c_loses_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    @contextmanager
+    def interrupted(seconds: float) -> Iterator[Callable[[float], None]]:
+        yield lambda at: signal.raise_signal(signal.SIGINT) if at == 1.0 else None
+
+    monkeypatch.setattr(command, "_progress", interrupted)
+    result = simulate("--planner", "single", "--out", str(tmp_path), "--format", "csv")
+    assert result.exit_code == 130
+    assert "stopped at 1.000 of 2 simulated seconds" in result.stderr
+    assert pd.read_csv(tmp_path / "windows.csv")["at"].tolist() == [1.0]
+
+
+WRONG = {
+    "no planner": ([], 2, "there is no placement in"),
+    "planner": (["--planner", "produce"], 1, "producer"),
+    "policy": (["--planner", "single", "--policy", "zhu"], 1, "zhou"),
+    "set": (["--planner", "single", "--set", "kappa=1"], 2, "planner.KEY=VALUE or policy.KEY=VALUE, got 'kappa=1'"),
+    "option": (["--planner", "single", "--policy", "zhou", "--set", "policy.cappa=1"], 1, "cappa"),
+    "seconds": (["--planner", "single", "--seconds", "0"], 2, "--seconds"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_mistake_is_told(case: str) -> None:
+    options, code, text = WRONG[case]
+    result = simulate(*options)
+    assert result.exit_code == code, result.output
+    assert text in " ".join(result.output.split())

@@ -1,0 +1,82 @@
+"""What holds for every planner that is found, those of a user's folder (TOWPATH_PLANNERS) included."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from towpath import planners
+from towpath.cost import METRICS
+from towpath.errors import PlannerError
+from towpath.placement.check import check
+from towpath.placement.problem import Problem
+from towpath.testing.problems import SMALL, TINY, Size, problems, random_problem
+
+ROUNDING = 1e-9
+SIZES = {"brute_force": Size(nodes=2, streams=2, queries=1, fragments=2)}  # it tries every placement
+
+
+@pytest.mark.parametrize("name", planners.available())
+def test_500_random_problems_are_answered_without_breaking_a_rule(name: str) -> None:
+    for seed in range(500):
+        problem = random_problem(Random(seed), SIZES.get(name, SMALL))
+        planners.run(name, problem)  # raises with what check() finds
+
+
+@pytest.mark.parametrize("name", planners.available())
+def test_a_planner_describes_itself(name: str) -> None:
+    planner = planners.get(name)
+    assert planner.help
+    assert planner.objective is None or planner.objective in METRICS
+    assert planners.options(name, {}) == planner.options()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@given(problem=problems(TINY))
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_planner_beats_brute_force(metric: str, problem: Problem) -> None:
+    least = _least(problem, metric)
+    for name in planners.available():
+        if name == "brute_force":
+            continue
+        placement = planners.run(name, problem)
+        if not check(problem, placement):  # what does not fit may well look better
+            assert least is not None, f"{name} fits where brute_force finds that nothing does"
+            loss = METRICS[metric].loss(problem, placement)
+            assert loss >= least - ROUNDING * max(abs(least), 1.0), name
+
+
+def _least(problem: Problem, metric: str) -> float | None:
+    """The best that brute_force finds by the metric; None if nothing fits."""
+    try:
+        best = planners.run("brute_force", problem, planners.options("brute_force", {"metric": metric}))
+    except PlannerError as error:
+        if "finds no placement" not in str(error):
+            raise
+        return None
+    return METRICS[metric].loss(problem, best)
+
+
+PRINT_PLACEMENTS = """
+from random import Random
+from towpath import planners
+from towpath.testing.problems import TINY, random_problem
+for name in planners.available():
+    for seed in range(3):
+        print(planners.run(name, random_problem(Random(seed), TINY)))
+"""
+
+
+def test_the_same_answer_in_every_process() -> None:
+    def printed(hash_seed: str) -> bytes:
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        return subprocess.run(
+            [sys.executable, "-c", PRINT_PLACEMENTS], env=environment, check=True, capture_output=True
+        ).stdout
+
+    assert printed("1") == printed("2") != b""
