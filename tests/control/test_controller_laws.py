@@ -238,7 +238,7 @@ class Moving(Decisions):
                 self.world.move(name, NODES[1])
 
 
-Moving.TestCase.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+Moving.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 TestMoving = Moving.TestCase
 Decisions.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
 TestDecisions = Decisions.TestCase

@@ -31,7 +31,7 @@ class Plan:
     pace: Pace = field(default_factory=Pace)
     most: int = 200_000  # queries of towpath
     most_plain: int = 80
-    first: dict[str, int] = field(default_factory=lambda: {"alerts": 10_000, "windows": 10_000, "joins": 1_000})
+    first: dict[str, int] = field(default_factory=lambda: {"alerts": 50_000, "windows": 50_000, "joins": 5_000})
     first_plain: int = 5
     settings: tuple[Setting, ...] = SETTINGS
     backlog: Backlog = field(default_factory=Backlog)
