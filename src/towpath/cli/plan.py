@@ -28,6 +28,9 @@ from towpath.problems.dump import write_placement
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="An option of the planner.")
 @click.option("--seed", type=int, help="For what is generated or drawn, instead of the file's seed.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the placement: .yaml, .csv or .parquet.")
+@click.option(
+    "--planners", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Find planners in this folder too."
+)
 @click.option("--check-only", is_flag=True, help="Only check the file and the placement that is in it.")
 @click.option("--all", "everything", is_flag=True, help=f"Show all nodes, not only the first {MOST_NODES}.")
 @json_option
@@ -38,6 +41,7 @@ def command(
     settings: tuple[str, ...],
     seed: int | None,
     out: Path | None,
+    folder: Path | None,
     check_only: bool,
     everything: bool,
     as_json: bool,
@@ -47,6 +51,8 @@ def command(
     PROBLEM is a problem file (docs/placement.md). Nothing is run or moved. The exit code is 1 if the file has mistakes
     or the planner fails.
     """
+    if folder is not None:
+        planners.use(folder)
     names = _chosen(planner, compare, check_only)
     if out and not planner:
         raise click.UsageError("--out writes one placement: use it with --planner")

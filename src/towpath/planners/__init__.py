@@ -12,19 +12,16 @@ import importlib
 import inspect
 import os
 import pkgutil
-import typing
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pydantic
-
 from towpath import errors
 from towpath.errors import PlannerError, UnknownNameError
 from towpath.placement.check import check
 from towpath.placement.problem import Placement, Problem
-from towpath.settings import Settings, meant, problems
+from towpath.settings import meant, options_from
 
 FOLDERS_VARIABLE = "TOWPATH_PLANNERS"
 
@@ -98,21 +95,10 @@ def _require(name: str, module: ModuleType) -> None:
 
 def options(name: str, texts: Mapping[str, str]) -> Any:
     """The options of a planner from `key=value` texts. Raises PlannerError with everything wrong in them."""
-    kind = get(name).options
-    types = typing.get_type_hints(kind)
-    fields: dict[str, Any] = {field.name: (types[field.name], _default(field)) for field in dataclasses.fields(kind)}
-    model = pydantic.create_model("Options", __base__=Settings, **fields)
-    try:
-        values = model.model_validate(dict(texts))
-    except pydantic.ValidationError as error:
-        raise PlannerError(f"options of the planner {name}", problems(error, "", model, {})) from error
-    return kind(**{field: getattr(values, field) for field in fields})
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    if field.default_factory is not dataclasses.MISSING:
-        return pydantic.Field(default_factory=field.default_factory)
-    return ... if field.default is dataclasses.MISSING else field.default
+    found, mistakes = options_from(get(name).options, texts)
+    if mistakes:
+        raise PlannerError(f"options of the planner {name}", mistakes)
+    return found
 
 
 def run(name: str, problem: Problem, options: Any = None) -> Placement:
