@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from towpath.errors import JobError
-from towpath.job import KINDS, ConsoleSink, Job, NodeDef, ParquetSink, QueryDef, ResultsDef, load
+from towpath.job import KINDS, ConsoleSink, Job, ParquetSink, QueryDef, ResultsDef, load
+from towpath.nodes import NODES
 from towpath.schema import Column, Stream, Type
 from towpath.settings import Settings
 from towpath.streams.definition import StreamText
@@ -20,7 +21,8 @@ JOBS = Path(__file__).parent / "data" / "jobs"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NOT_JOBS = {"problem.yaml"}  # tests/problems has that one
 GUIDE = Path(__file__).parents[1] / "docs" / "job-file.md"
-DOCUMENTED = [NodeDef, QueryDef, ResultsDef, StreamText, *(m for models in KINDS.values() for m in models.values())]
+SECTIONS = (NODES, *KINDS.values())
+DOCUMENTED = [QueryDef, ResultsDef, StreamText, *(model for models in SECTIONS for model in models.values())]
 
 
 def files(folder: Path) -> list[Path]:

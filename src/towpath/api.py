@@ -27,11 +27,13 @@ from towpath.control.folder import QueryFolder
 from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
 from towpath.errors import ProblemsError, QueryError
-from towpath.job import Job, NodeDef, QueryDef
+from towpath.job import Job, QueryDef
 from towpath.lang import Query, parse
+from towpath.nodes import ConnectNode, NodeDef
 from towpath.reader import POLL_S, Reader
 from towpath.results import read
 from towpath.runtime.carriers import Event, Runtime
+from towpath.spark.connect import connect
 from towpath.spark.node import NodeSettings, open_session
 from towpath.spark.runtime import SparkRuntime
 from towpath.store import Store
@@ -129,7 +131,7 @@ def start(job: Job | str | Path) -> Towpath:
         store = Store(job.store)
         stack.enter_context(store.lock())
         journal = Journal(store.journal)
-        nodes: dict[str, Runtime] = {name: _open(node, job, store, journal) for name, node in job.nodes.items()}
+        nodes: dict[str, Runtime] = {name: _open(name, node, job, store, journal) for name, node in job.nodes.items()}
         idle = [s.idle_after_ms for s in job.streams.values()]
         engine = Engine(store, journal, nodes, job.catalog, idle_after_s=None if 0 in idle else max(idle) / 1000)
         stack.enter_context(engine)
@@ -142,8 +144,11 @@ def start(job: Job | str | Path) -> Towpath:
     raise AssertionError("unreachable")
 
 
-def _open(node: NodeDef, job: Job, store: Store, journal: Journal) -> SparkRuntime:
-    session = open_session(NodeSettings(node.cores, node.memory, node.spark), store.logs)
+def _open(name: str, node: NodeDef, job: Job, store: Store, journal: Journal) -> SparkRuntime:
+    if isinstance(node, ConnectNode):
+        session = connect(name, node, store.root)
+    else:
+        session = open_session(NodeSettings(node.cores, node.memory, node.spark), store.logs)
     return SparkRuntime(session, store, job.streams, trigger_ms=job.trigger_ms, anchor_us=journal.anchor_us)
 
 

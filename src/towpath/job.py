@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
 from towpath import yamlfile
 from towpath.errors import JobError, Problem
+from towpath.nodes import NODES, ConnectNode, EmbeddedNode, NodeDef
 from towpath.schema import Stream
 from towpath.settings import (
     Duration,
@@ -18,7 +19,6 @@ from towpath.settings import (
     Location,
     Milliseconds,
     Settings,
-    Whole,
     listed,
     problems,
     refusal,
@@ -26,8 +26,6 @@ from towpath.settings import (
 )
 from towpath.streams.definition import IDENTIFIER, StreamDef, StreamText, define, members, numbered
 from towpath.streams.sources import SOURCES
-
-LEAST_MEMORY_MB = 512  # Spark refuses to start below 450 MB
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")  # of queries and nodes; no leading dot or dash: .., -rf
 
@@ -48,37 +46,6 @@ class MemorySink(Settings):
 Sink = Annotated[ParquetSink | ConsoleSink | MemorySink, Field(discriminator="type")]
 SINKS: dict[str, type[Settings]] = {"parquet": ParquetSink, "console": ConsoleSink, "memory": MemorySink}
 KINDS: Kinds = {"source": SOURCES, "sink": SINKS}
-
-
-def _setting_text(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int | float) else value
-
-
-class NodeDef(Settings):
-    """A place that runs carriers."""
-
-    type: Literal["embedded"] = Field(examples=["embedded"])
-    cores: Whole = Field(ge=1, examples=[2])
-    memory: str = Field("4g", examples=["4g"])
-    spark: dict[str, Annotated[str, BeforeValidator(_setting_text)]] = Field({})
-
-    @field_validator("memory")
-    @classmethod
-    def _is_enough(cls, memory: str) -> str:
-        match = re.fullmatch(r"([0-9]{1,9})([mg])", memory.lower())
-        if match is None:
-            raise refusal(f"expected an amount of memory, got {shown(memory)}", "write it like 512m or 4g")
-        if int(match[1]) * (1024 if match[2] == "g" else 1) < LEAST_MEMORY_MB:
-            raise refusal(f"expected at least {LEAST_MEMORY_MB}m, got {memory}", "Spark does not start with less")
-        return memory.lower()
-
-    @field_validator("spark")
-    @classmethod
-    def _are_spark_settings(cls, spark: dict[str, str]) -> dict[str, str]:
-        strange = [key for key in spark if not key.startswith("spark.")]
-        if strange:
-            raise refusal(f"not settings of Spark: {listed(strange)}", "their names begin with spark.")
-        return spark
 
 
 class QueryDef(Settings):
@@ -245,8 +212,15 @@ class _Reader:
         return owner == key
 
     def node(self, name: str, value: object) -> NodeDef | None:
-        self.check_name(f"nodes.{name}", name)
-        return self.checked(NodeDef, value, f"nodes.{name}")
+        where = f"nodes.{name}"
+        self.check_name(where, name)
+        kind = value.get("type") if isinstance(value, dict) else None
+        if kind is not None and kind not in NODES:
+            expected = f"expected one of {listed(NODES)}, got {shown(kind)}"
+            self.refuse(f"{where}.type", expected, "for example type: embedded")
+            return None
+        model: type[EmbeddedNode] | type[ConnectNode] = NODES.get(str(kind), EmbeddedNode)
+        return self.checked(model, value, where)
 
     def queries(self, section: dict[str, Any]) -> dict[str, QueryDef]:
         queries: dict[str, QueryDef] = {}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from towpath.nodes import NodeDef
 from towpath.testing import Workload, workloads
-from towpath.testing.running import run
+from towpath.testing.running import ONE, TWO, run
 
 pytestmark = pytest.mark.spark
 
@@ -23,8 +25,8 @@ EXAMPLES = settings(
 )
 
 
-def check(workload: Workload, folder: Path, *, moving: bool = False) -> None:
-    outcome = run(workload, folder, moving=moving)
+def check(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE) -> None:
+    outcome = run(workload, folder, nodes)
     assert outcome.late == 0, "the disorder is within the allowed delay, so nothing may be late"
     wrong = "\n".join(f"{name}: {workload.queries[name]}\n{diff}" for name, diff in outcome.differences.items())
     assert not outcome.differences, wrong
@@ -39,14 +41,14 @@ def test_ten_workloads(tmp_path_factory: pytest.TempPathFactory, workload: Workl
 @settings(EXAMPLES, max_examples=3, derandomize=True)
 @given(workloads())
 def test_three_workloads_on_the_move(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
-    check(workload, tmp_path_factory.mktemp("workload"), moving=True)
+    check(workload, tmp_path_factory.mktemp("workload"), TWO)
 
 
 @pytest.mark.long
 @settings(EXAMPLES, max_examples=int(os.environ.get("TOWPATH_WORKLOADS", "100")) // 4)
 @given(workloads())
 def test_many_workloads_on_the_move(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
-    check(workload, tmp_path_factory.mktemp("workload"), moving=True)
+    check(workload, tmp_path_factory.mktemp("workload"), TWO)
 
 
 @pytest.mark.long

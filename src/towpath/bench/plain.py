@@ -37,8 +37,17 @@ SETTINGS = (
     Setting("as towpath's node: FAIR, shuffle partitions = cores, light checkpoints"),
     Setting("one task per stage", {"spark.sql.shuffle.partitions": "1"}, partitions=1),
     Setting(
-        "one task per stage, no batches without data",
-        {"spark.sql.shuffle.partitions": "1", "spark.sql.streaming.noDataMicroBatches.enabled": "false"},
+        "one task per stage, no more tasks than cores",
+        {"spark.sql.shuffle.partitions": "1", "spark.master": "local[2]"},
+        partitions=1,
+    ),
+    Setting(
+        "one task per stage, no more tasks than cores, no batches without data",
+        {
+            "spark.sql.shuffle.partitions": "1",
+            "spark.master": "local[2]",
+            "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        },
         partitions=1,
     ),
 )

@@ -13,15 +13,16 @@ from towpath.bench.plain import MEMORY
 from towpath.bench.steps import Say, Trigger
 from towpath.bench.workloads import Kind, streams
 from towpath.control.engine import Request
-from towpath.job import Job, NodeDef, ResultsDef
+from towpath.job import Job, ResultsDef
 from towpath.lang import parse
+from towpath.nodes import EmbeddedNode
 from towpath.runtime.carriers import BatchDone
 
 TELL_EVERY = 2000  # queries
 
 
 def job(folder: Path, data: Path, cores: int, trigger_ms: int) -> Job:
-    node = NodeDef.model_validate({"type": "embedded", "cores": cores, "memory": MEMORY})
+    node = EmbeddedNode.model_validate({"type": "embedded", "cores": cores, "memory": MEMORY})
     return Job(folder / "store", trigger_ms, streams(data), {"local": node}, {}, None, ResultsDef.model_validate({}))
 
 

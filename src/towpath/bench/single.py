@@ -28,9 +28,9 @@ BY_HAND, TOWPATH = "by hand", "towpath"
 
 @dataclass(frozen=True)
 class Backlog:
-    files: int = 80
+    files: int = 200
     rows: int = 100_000  # of each file
-    rounds: int = 6  # that count; one more goes before, for the JVM to compile
+    rounds: int = 4  # that count; one more goes before, for the JVM to compile
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import logging
 import click
 from rich.logging import RichHandler
 
-from towpath.cli import bench, check, demo, explain, plan, reproduce, results, run, simulate
+from towpath.cli import bench, check, demo, explain, node, plan, reproduce, results, run, simulate
 from towpath.cli.failures import GuardedGroup
 from towpath.cli.output import MESSAGES
 
@@ -16,6 +16,7 @@ COMMANDS: tuple[click.Command, ...] = (
     explain.command,
     run.command,
     results.command,
+    node.command,
     demo.command,
     bench.command,
     plan.command,

@@ -8,7 +8,8 @@ from pathlib import Path
 import duckdb
 
 from towpath.demo.queries import market_queries
-from towpath.job import Job, NodeDef, QueryDef, ResultsDef
+from towpath.job import Job, QueryDef, ResultsDef
+from towpath.nodes import EmbeddedNode
 from towpath.streams.auction import EVENTS, SHARES
 from towpath.streams.base import Generator
 from towpath.streams.definition import StreamDef, StreamText, define
@@ -48,7 +49,7 @@ class Market:
     def job(self, store: Path, cores: int) -> Job:
         later = set(self.late_comers)
         early = {name: QueryDef.model_validate({"sql": sql}) for name, sql in self.queries.items() if name not in later}
-        node = NodeDef.model_validate({"type": "embedded", "cores": cores, "memory": "2g"})
+        node = EmbeddedNode.model_validate({"type": "embedded", "cores": cores, "memory": "2g"})
         streams = {table: self._stream(table) for table in SHARES}
         return Job(store, TRIGGER_MS, streams, {"local": node}, early, None, ResultsDef.model_validate({}))
 

@@ -71,25 +71,36 @@ def open_session(settings: NodeSettings, log_folder: Path) -> SparkSession:
     """A session of its own on this process's Spark, which is started if need be (memory and cores count only then)."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", "120")
+    builder = SparkSession.builder.master(f"local[{settings.cores * TASKS_PER_CORE}]").appName("towpath")
+    everything = server_settings(log_folder, settings.spark) | session_settings(settings.cores, settings.spark)
+    everything["spark.driver.memory"] = settings.memory
+    for key, value in everything.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate().newSession()
+    for key, value in session_settings(settings.cores, settings.spark).items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
+
+
+def server_settings(log_folder: Path, given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a JVM has to be started with."""
     log_folder.mkdir(parents=True, exist_ok=True)
     config = log_folder / "log4j2.properties"
     config.write_text(LOG4J.format(level="warn", path=log_folder / "spark.log"))
     # Deep plans are compiled and printed recursively; the JVM's default stack is too small for that.
     java = f"-Dlog4j2.configurationFile={config.as_uri()} -Xss8m"
-    builder = SparkSession.builder.master(f"local[{settings.cores * TASKS_PER_CORE}]").appName("towpath")
-    everything = DEFAULTS | {
-        "spark.driver.memory": settings.memory,
-        "spark.sql.shuffle.partitions": str(settings.cores),
-    }
-    given = dict(settings.spark)
-    given["spark.driver.extraJavaOptions"] = f"{java} {given.get('spark.driver.extraJavaOptions', '')}".strip()
-    everything |= given
-    for key, value in everything.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate().newSession()
-    for key, value in everything.items():
-        if key.startswith("spark.sql.") and session.conf.isModifiable(key):
-            session.conf.set(key, value)
+    settings = DEFAULTS | dict(given or {})
+    settings["spark.driver.extraJavaOptions"] = f"{java} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
+    return settings
+
+
+def session_settings(cores: int, given: Mapping[str, str]) -> dict[str, str]:
+    """What a session can be given later."""
+    settings = DEFAULTS | {"spark.sql.shuffle.partitions": str(cores)} | dict(given)
+    return {key: value for key, value in settings.items() if key.startswith("spark.sql.")}
+
+
+def register_sources(session: SparkSession) -> None:
     for source in (AssignmentSource, FeedSource):
         session.dataSource.register(source)
-    return session

@@ -24,7 +24,9 @@ from towpath.runtime.carriers import BatchDone, CarrierFailed, Event
 from towpath.spark import assignments
 from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types
+from towpath.spark.connect import functions_of, is_remote
 from towpath.spark.inputs import InputPlace, open_input
+from towpath.spark.node import register_sources
 from towpath.store import Store
 from towpath.streams.definition import StreamDef
 
@@ -51,6 +53,10 @@ class SparkRuntime:
         self._inputs: dict[str, list[InputPlace]] = {}
         self._seen: dict[str, int] = {}
         self._store.drain.unlink(missing_ok=True)
+        register_sources(spark)
+        # On an endpoint carriers outlive the controller that started them.
+        self._found = {str(query.name): query for query in spark.streams.active}
+        self.adopted: list[str] = []  # carriers that were found running
 
     def publish(self, carrier: str, template: Template, version: int, rows: Sequence[Row]) -> None:
         path = self._store.assignments(carrier)
@@ -60,6 +66,27 @@ class SparkRuntime:
     def start(self, carrier: str, template: Template) -> None:
         self._templates[carrier] = template
         self._inputs[carrier] = []
+        self._seen[carrier] = -1
+        with functions_of(self._spark):
+            built = self._build(carrier, template)
+        if (found := self._found.pop(carrier, None)) is not None and found.isActive:
+            self._queries[carrier] = found
+            self.adopted.append(carrier)
+            return
+        root = self._store.results(carrier)
+        root.mkdir(parents=True, exist_ok=True)
+        if not is_remote(self._spark):
+            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", carrier)
+        self._queries[carrier] = (
+            built.writeStream.queryName(carrier)
+            .outputMode("append")
+            .option("checkpointLocation", str(self._store.checkpoint(carrier)))
+            .trigger(processingTime=f"{self._trigger_ms} milliseconds")
+            .foreachBatch(_writer(root))
+            .start()
+        )
+
+    def _build(self, carrier: str, template: Template) -> DataFrame:
         table = (
             self._spark.read.format(FORMAT)
             .option("path", str(self._store.assignments(carrier)))
@@ -67,19 +94,7 @@ class SparkRuntime:
             .load()
         )
         inputs = [self._open(carrier, template, n) for n in range(len(template.family.classes))]
-        root = self._store.results(carrier)
-        root.mkdir(parents=True, exist_ok=True)
-        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", carrier)
-        self._queries[carrier] = (
-            build(template, inputs, table)
-            .writeStream.queryName(carrier)
-            .outputMode("append")
-            .option("checkpointLocation", str(self._store.checkpoint(carrier)))
-            .trigger(processingTime=f"{self._trigger_ms} milliseconds")
-            .foreachBatch(_writer(root))
-            .start()
-        )
-        self._seen[carrier] = -1
+        return build(template, inputs, table)
 
     def _open(self, carrier: str, template: Template, n: int) -> DataFrame:
         alias = f"i{n}"
@@ -204,7 +219,7 @@ def _stateful(template: Template) -> bool:
 
 
 def _batch_done(carrier: str, progress: Mapping[str, Any], inputs: int, *, first: bool) -> BatchDone:
-    metrics = progress["observedMetrics"]
+    metrics = {name: _metric(value) for name, value in progress["observedMetrics"].items()}
     versions = [m["version"] for name, m in metrics.items() if name.startswith("version_")]
     read = [metrics.get(f"input_i{n}") for n in range(inputs)]
     states = progress["stateOperators"]
@@ -221,6 +236,13 @@ def _batch_done(carrier: str, progress: Mapping[str, Any], inputs: int, *, first
         phases_ms=dict(progress["durationMs"]),
         first=first,
     )
+
+
+def _metric(value: Any) -> Mapping[str, Any]:
+    """An observed row: one with fields here, values beside their schema from an endpoint."""
+    if isinstance(value, Mapping) and "values" in value:
+        return dict(zip((field["name"] for field in value["schema"]["fields"]), value["values"], strict=True))
+    return value
 
 
 def _watermark(progress: Mapping[str, Any]) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +12,17 @@ import pyarrow.parquet as pq
 from towpath.api import Towpath, start
 from towpath.control.fence import Step
 from towpath.errors import MoveRefused
-from towpath.job import Job, NodeDef, QueryDef, ResultsDef
+from towpath.job import Job, QueryDef, ResultsDef
 from towpath.lang import parse
+from towpath.nodes import EmbeddedNode, NodeDef
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
 from towpath.testing.workload import Workload
 from towpath.verify import Difference, answer, differences
 
-NODES = ("local", "other")
+EMBEDDED = EmbeddedNode.model_validate({"type": "embedded", "cores": 2, "memory": "2g"})
+ONE: Mapping[str, NodeDef] = {"local": EMBEDDED}
+TWO: Mapping[str, NodeDef] = {"local": EMBEDDED, "other": EMBEDDED}
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Outcome:
     moves: int  # that passed their fence
 
 
-def job_of(workload: Workload, folder: Path, nodes: Sequence[str] = (NODES[0],)) -> Job:
+def job_of(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE) -> Job:
     """A job over empty folders, one for each stream, with the queries that are there from the beginning."""
     streams = {}
     for name, stream in workload.recording.catalog.items():
@@ -41,19 +44,16 @@ def job_of(workload: Workload, folder: Path, nodes: Sequence[str] = (NODES[0],))
         source = FilesSource(type="files", path=str(folder / name), format="parquet")
         streams[name] = StreamDef(stream, source, idle_after_ms=0)
     early = {name: QueryDef.model_validate({"sql": q.sql}) for name, q in workload.queries.items() if q.submit == 0}
-    node = NodeDef.model_validate({"type": "embedded", "cores": 2, "memory": "2g"})
-    everywhere = {name: node for name in nodes}
-    return Job(folder / "store", 50, streams, everywhere, early, None, ResultsDef.model_validate({}))
+    return Job(folder / "store", 50, streams, dict(nodes), early, None, ResultsDef.model_validate({}))
 
 
-def run(workload: Workload, folder: Path, *, moving: bool = False) -> Outcome:
-    """With `moving`, queries are sent back and forth between two nodes all the time."""
-    with start(job_of(workload, folder, NODES if moving else NODES[:1])) as running:
+def run(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE) -> Outcome:
+    """With several nodes, queries are sent back and forth between them all the time."""
+    with start(job_of(workload, folder, nodes)) as running:
         for phase in range(len(workload.recording.chunks)):
             if phase:
                 change_queries(running, workload, phase)
-            if phase and moving:
-                move_queries(running, phase)
+                move_queries(running, list(nodes), phase)
             arrive(workload, folder, phase)
             settle(running)
         running.drain()
@@ -68,12 +68,12 @@ def change_queries(running: Towpath, workload: Workload, phase: int) -> None:
             running.withdraw(name)
 
 
-def move_queries(running: Towpath, phase: int) -> None:
-    """Every other query sets off for the other node; those that cannot move now do not."""
+def move_queries(running: Towpath, nodes: Sequence[str], phase: int) -> None:
+    """Every other query sets off for another node; those that cannot move now do not."""
     for number, name in enumerate(sorted(running.engine.controller.running_names)):
-        if (number + phase) % 2:
+        if len(nodes) > 1 and (number + phase) % 2:
             with suppress(MoveRefused):
-                running.move(name, NODES[(number + phase) // 2 % 2])
+                running.move(name, nodes[(number + phase) // 2 % len(nodes)])
 
 
 def arrive(workload: Workload, folder: Path, phase: int) -> None:

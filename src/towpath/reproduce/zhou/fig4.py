@@ -53,8 +53,9 @@ EXPLAINED = (
     "A measured workload is 1 at most. So a node with n partners, of which one is overloaded while the others have as "
     "much load as itself, asks for some only if that is below 1 / (kappa (n + 1) - n): 0.36 with kappa = 1.2 and 8 "
     "partners. At a higher mean load an overloaded node may stay so, and PRmax then grows without end.",
-    "With one or two partners a run may end far from balanced, and then has little to converge to: such times differ "
-    "more from seed to seed than from max1 = 3 on. PRmax falls later than the deviation, when queues are worked off.",
+    "The time to converge depends on how near is near: measured against the change of the deviation instead of its "
+    "first value, runs with one or two partners, which change little, took up to 30 s. PRmax falls later than the "
+    "deviation, when queues are worked off.",
 )
 
 

@@ -1,0 +1,72 @@
+"""Sessions on Spark Connect endpoints, beside sessions of this process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+from towpath.errors import RuntimeFailure
+from towpath.nodes import ConnectNode
+from towpath.spark.node import session_settings
+
+USER = "towpath"
+PORT = 15002  # of an address that names none
+ANSWER_S = 10.0
+# PySpark asks the environment, not the session, whose functions to make.
+_SWITCH = "SPARK_CONNECT_MODE_ENABLED"
+_switching = threading.Lock()
+
+
+def connect(name: str, node: ConnectNode, store: Path) -> SparkSession:
+    """The session of a node, the same one every time: a new controller finds the carriers of the one before."""
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    identity = uuid.uuid5(uuid.NAMESPACE_URL, f"{store.absolute().as_uri()}#{name}")
+    options = {"user_id": USER, "session_id": str(identity)}
+    if node.token_file is not None:
+        options["token"] = Path(node.token_file).read_text(encoding="utf-8").strip()
+    separator = ";" if "/;" in node.address else "/;"
+    address = node.address.rstrip(";") + separator + ";".join(f"{key}={value}" for key, value in options.items())
+    try:
+        # PySpark itself would try for minutes, without a word.
+        with socket.create_connection(_host_and_port(node.address), timeout=ANSWER_S):
+            pass
+        session = RemoteSession.builder.remote(address).create()
+        for key, value in session_settings(node.cores, node.spark).items():
+            if session.conf.isModifiable(key):
+                session.conf.set(key, value)
+    except Exception as error:  # gRPC's own, and PySpark's, by version
+        raise RuntimeFailure(
+            f"node {name}: {node.address} does not answer as a Spark Connect endpoint: {error}\n"
+            "    -> see that it runs (`towpath node list` for those of this machine) and that its version is PySpark's"
+        ) from error
+    return session  # type: ignore[return-value]  # the two kinds of session have one interface, not one class
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    found = urlsplit(address.partition("/;")[0])
+    return found.hostname or "", found.port or PORT
+
+
+@contextmanager
+def functions_of(session: SparkSession) -> Iterator[None]:
+    """Within this, pyspark.sql.functions makes expressions for this kind of session."""
+    with _switching:
+        if is_remote(session):
+            os.environ[_SWITCH] = "1"
+        try:
+            yield
+        finally:
+            os.environ.pop(_SWITCH, None)
+
+
+def is_remote(session: SparkSession) -> bool:
+    return type(session).__module__.startswith("pyspark.sql.connect.")

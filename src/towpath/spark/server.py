@@ -1,0 +1,135 @@
+"""Spark Connect servers on this machine, as nodes for jobs: a process each, remembered in a folder of the user's."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyspark
+
+from towpath.errors import RuntimeFailure, UnknownNameError
+from towpath.settings import close_to
+from towpath.spark.node import server_settings
+
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+PATIENCE_S = 90.0
+LOG_LINES = 15
+
+
+@dataclass(frozen=True)
+class Server:
+    name: str
+    pid: int
+    born: int  # when the kernel started the process, so that another one of the same number is told apart
+    address: str
+    cores: int
+    memory: str
+    log: str
+
+    @property
+    def alive(self) -> bool:
+        return _born(self.pid) == self.born
+
+
+def folder() -> Path:
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "towpath" / "nodes"
+
+
+def servers() -> dict[str, Server]:
+    """All that were started and not stopped, alive or not."""
+    return {file.stem: Server(**json.loads(file.read_text())) for file in sorted(folder().glob("*.json"))}
+
+
+def start(
+    name: str, cores: int, memory: str, port: int | None, spark: Mapping[str, str], look: Callable[[], None]
+) -> Server:
+    """Starts a server and waits until it answers; `look` is called meanwhile."""
+    known = servers().get(name)
+    if known is not None and known.alive:
+        raise RuntimeFailure(f"node {name} runs already at {known.address} (process {known.pid}); stop it first")
+    place = folder() / name
+    place.mkdir(parents=True, exist_ok=True)
+    log = place / "spark.log"
+    port = port or _free_port()
+    settings = server_settings(place, spark) | {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--class", SERVER]
+    command += ["--name", f"towpath-{name}", "--master", f"local[{cores}]", "--driver-memory", memory]
+    command += [text for key, value in settings.items() for text in ("--conf", f"{key}={value}")]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, "spark-internal"],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=place,
+            env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_AUTH_SOCKET_TIMEOUT": "120"},
+            start_new_session=True,  # Ctrl-C here is not for it
+        )
+    _wait(process, port, log, look)
+    server = Server(name, process.pid, _born(process.pid) or 0, f"sc://127.0.0.1:{port}", cores, memory, str(log))
+    _write(server)
+    return server
+
+
+def stop(name: str) -> None:
+    server = servers().get(name)
+    if server is None:
+        close = close_to(name, servers())
+        hint = f"did you mean {close}?" if close else "`towpath node list` shows those there are"
+        raise UnknownNameError(f"no node {name!r} was started on this machine; {hint}")
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if server.alive:
+            os.killpg(server.pid, number)
+        end = time.monotonic() + 10
+        while server.alive and time.monotonic() < end:
+            time.sleep(0.1)
+    (folder() / f"{name}.json").unlink()
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path, look: Callable[[], None]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and process.poll() is None:
+        look()
+        with socket.socket() as probe:
+            probe.settimeout(0.5)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    last = "\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:])
+    raise RuntimeFailure(f"the server did not answer at port {port}; the end of {log}:\n{last}")
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _born(pid: int) -> int | None:
+    """The 22nd field of /proc/<pid>/stat; the second one may contain anything, also parentheses."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = text[text.rindex(")") + 2 :].split()
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def _write(server: Server) -> None:
+    file = folder() / f"{server.name}.json"
+    scratch = file.with_suffix(".new")
+    scratch.write_text(json.dumps(asdict(server)))
+    scratch.replace(file)
