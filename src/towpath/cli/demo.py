@@ -88,7 +88,7 @@ def _perform(queries: int, seconds: int, store: Path) -> dict[str, Any]:
         with on_stop(interrupt):
             with LiveView(LINE_EVERY_S) as view:
                 play.run(lambda: _show(view, play, market))
-            running = play.scene()
+            running = play.with_memory()
             with working("draining: the streams end, all windows close"):
                 play.drain()
             drained = play.scene()
@@ -196,6 +196,8 @@ def _report(market: Market, running: Scene, drained: Scene, checked: list[Checke
         "trigger_s": TRIGGER_MS / 1000,
         "trigger_median_s": running.figures.median_s,
         "trigger_95th_percentile_s": running.figures.slowest_s,
+        "heap_mb": round(running.heap_bytes / 1e6),
+        "resident_mb": round(running.resident_bytes / 1e6),
     }
 
 
@@ -209,6 +211,7 @@ def _tell(report: dict[str, Any]) -> None:
         ("trigger", f"median {median}, 95th percentile {slowest}, of {report['trigger_s']:g} s"),
         ("submitted and withdrawn live", f"{report['submitted_live']} and {report['withdrawn_live']}"),
         ("carriers restarted", f"{report['carriers_restarted']}"),
+        ("memory", f"{report['heap_mb']:,} MB of heap in use, {report['resident_mb']:,} MB resident in all processes"),
         ("rows of all answers", f"{report['answers']:,}"),
         ("time in all", f"{report['total_s']:.0f} s"),
     ):

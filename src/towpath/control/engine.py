@@ -167,6 +167,11 @@ class Engine:
         longest = max((int(length) for length in lengths if isinstance(length, int)), default=0)
         return longest + carrier.delay_us + joins * carrier.template.family.reach_us + 1_000_000
 
+    @property
+    def heap_bytes(self) -> int:
+        """Memory in use by the Spark of this process; embedded nodes share it."""
+        return max((node.heap_bytes or 0 for node in self._nodes.values()), default=0)
+
     # --- results -----------------------------------------------------------------------------------------------------
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow as pa
 from towpath.api import start
 from towpath.demo.check import Checked, check
 from towpath.demo.market import Market
+from towpath.demo.memory import resident_bytes
 from towpath.monitor import Figures, Monitor, Rate
 from towpath.reader import Reader
 from towpath.runtime.carriers import Event
@@ -31,6 +32,8 @@ class Scene:
     behind_s: float  # the market's own time against the clock
     submitted: int
     withdrawn: int
+    heap_bytes: int = 0
+    resident_bytes: int = 0
 
 
 class Play:
@@ -70,6 +73,10 @@ class Play:
         name, sql = next(iter(self._market.queries.items()))
         rows = self._running.results(name)
         return sql, rows.slice(max(0, rows.num_rows - SAMPLE_ROWS))
+
+    def with_memory(self) -> Scene:
+        """The same, with what it takes; finding that out takes a moment."""
+        return replace(self.scene(), heap_bytes=self._running.engine.heap_bytes, resident_bytes=resident_bytes())
 
     def drain(self) -> None:
         self._running.drain(self._monitor.hear)

@@ -60,6 +60,10 @@ class Runtime(Protocol):
     def settle(self, carriers: Sequence[str]) -> None:
         """Returns when the carriers have processed everything their inputs offer."""
 
+    @property
+    def heap_bytes(self) -> int | None:
+        """Memory in use by the Spark of this process, if it is there."""
+
     def stop(self, carrier: str) -> None: ...
 
     def close(self) -> None: ...

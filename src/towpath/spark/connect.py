@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import threading
@@ -40,6 +41,8 @@ def connect(name: str, node: ConnectNode, store: Path) -> SparkSession:
         with socket.create_connection(_host_and_port(node.address), timeout=ANSWER_S):
             pass
         session = RemoteSession.builder.remote(address).create()
+        # Else PySpark says goodbye at the end of the process, and waits for minutes if the endpoint is gone by then.
+        atexit.register(session.client.close)
         for key, value in session_settings(node.cores, node.spark).items():
             if session.conf.isModifiable(key):
                 session.conf.set(key, value)

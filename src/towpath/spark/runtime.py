@@ -180,6 +180,16 @@ class SparkRuntime:
                 if not self._revive(carrier, error):
                     raise RuntimeFailure(f"carrier {carrier} stopped: {_headline(error)}") from error
 
+    @property
+    def heap_bytes(self) -> int | None:
+        """What the JVM of this process has in use; an endpoint does not tell."""
+        if is_remote(self._spark):
+            return None
+        jvm = self._spark.sparkContext._jvm
+        assert jvm is not None, "the session is open"
+        runtime = jvm.java.lang.Runtime.getRuntime()
+        return int(runtime.totalMemory() - runtime.freeMemory())
+
     def stop(self, carrier: str) -> None:
         query = self._queries.pop(carrier, None)
         if query is not None:
@@ -240,9 +250,10 @@ def _batch_done(carrier: str, progress: Mapping[str, Any], inputs: int, *, first
 
 def _metric(value: Any) -> Mapping[str, Any]:
     """An observed row: one with fields here, values beside their schema from an endpoint."""
-    if isinstance(value, Mapping) and "values" in value:
-        return dict(zip((field["name"] for field in value["schema"]["fields"]), value["values"], strict=True))
-    return value
+    row: Mapping[str, Any] = value if isinstance(value, Mapping) else value.asDict()
+    if row.keys() == {"values", "schema"}:
+        return dict(zip((field["name"] for field in row["schema"]["fields"]), row["values"], strict=True))
+    return row
 
 
 def _watermark(progress: Mapping[str, Any]) -> int | None:
