@@ -31,7 +31,14 @@ def report(different: dict[str, str]) -> dict[str, Any]:
             "events": 20_000,
             "late": 0,
         },
-        **{"trigger_s": 2.0, "trigger_median_s": None, "trigger_95th_percentile_s": 1.5, "total_s": 30.0},
+        **{
+            "trigger_s": 2.0,
+            "trigger_median_s": None,
+            "trigger_95th_percentile_s": 1.5,
+            "total_s": 30.0,
+            "heap_mb": 500,
+            "resident_mb": 2000,
+        },
     }
 
 

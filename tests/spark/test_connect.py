@@ -52,6 +52,7 @@ def node(endpoint: Server) -> ConnectNode:
     return ConnectNode.model_validate({"type": "connect", "address": endpoint.address, "cores": 2})
 
 
+@pytest.mark.long
 def test_queries_on_an_endpoint_equal_the_batch(endpoint: Server, tmp_path: Path) -> None:
     outcome = run(example_workload(3), tmp_path, {"far": node(endpoint)})
     assert not outcome.differences
