@@ -10,12 +10,13 @@ from typing import Any
 
 import click
 
-from towpath import planners, problems
+from towpath import planners
 from towpath.cli.failures import FAILED, STOPPED
 from towpath.cli.outcomes import MOST_NODES, Outcome, comparison, placement_view, report, sizes, sizes_text, violations
 from towpath.cli.output import MESSAGES, json_option, print_data, print_json, working
+from towpath.cli.problemfile import load_problem
 from towpath.cost import METRICS
-from towpath.errors import ProblemsError, TowpathError
+from towpath.errors import TowpathError
 from towpath.placement.check import check
 from towpath.placement.problem import Placement, Problem
 from towpath.problems.dump import write_placement
@@ -58,7 +59,7 @@ def command(
         raise click.UsageError("--out writes one placement: use it with --planner")
     texts = _settings(settings)
     start = time.perf_counter()
-    problem = _load(problem_file, seed, as_json)
+    problem = load_problem(problem_file, seed, as_json)
     loaded = time.perf_counter() - start
     if check_only:
         _check_only(problem, loaded, as_json)
@@ -114,18 +115,6 @@ def _options(names: Sequence[str], texts: Mapping[str, str], seed: int | None) -
             own.setdefault("seed", str(seed))
         options[name] = planners.options(name, own)
     return options
-
-
-def _load(path: Path, seed: int | None, as_json: bool) -> Problem:
-    try:
-        with working(f"reading {path}"):
-            return problems.load(path, seed)
-    except ProblemsError as error:
-        if not as_json:
-            raise
-        found = [dataclasses.asdict(problem) for problem in error.problems]
-        print_json({"ok": False, "title": error.title, "problems": found})
-        click.get_current_context().exit(FAILED)
 
 
 def _write(placement: Placement, out: Path) -> None:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from towpath import planners, policies, problems
-from towpath.cli.failures import FAILED, STOPPED
+from towpath import planners, policies
+from towpath.cli.failures import STOPPED
 from towpath.cli.output import MESSAGES, PATIENCE_S, json_option, print_data, print_json, working
+from towpath.cli.problemfile import load_problem
 from towpath.cli.stopping import on_stop
-from towpath.errors import ProblemsError, TowpathError
+from towpath.errors import TowpathError
 from towpath.placement.problem import Placement, Problem
 
 if TYPE_CHECKING:  # the simulator takes a second to import, which `towpath --help` need not pay
@@ -67,7 +68,7 @@ def command(
     """
     policies.get(policy)
     texts = _settings(settings)
-    problem = _load(problem_file, seed, as_json)
+    problem = load_problem(problem_file, seed, as_json)
     placement = _placed(problem, planner, problem_file, _seeded(planners.get, planner, texts["planner"], seed))
     from towpath.sim import Profile, Simulation
 
@@ -116,18 +117,6 @@ def _seeded(get: Callable[[str], Any], name: str | None, texts: Mapping[str, str
     """With the seed, if a planner or policy has an option for one."""
     known = {field.name for field in dataclasses.fields(get(name).options)} if name else set()
     return {"seed": str(seed), **texts} if seed is not None and "seed" in known else dict(texts)
-
-
-def _load(path: Path, seed: int | None, as_json: bool) -> Problem:
-    try:
-        with working(f"reading {path}"):
-            return problems.load(path, seed)
-    except ProblemsError as error:
-        if not as_json:
-            raise
-        found = [dataclasses.asdict(problem) for problem in error.problems]
-        print_json({"ok": False, "title": error.title, "problems": found})
-        click.get_current_context().exit(FAILED)
 
 
 def _placed(problem: Problem, planner: str | None, path: Path, texts: Mapping[str, str]) -> Placement:
