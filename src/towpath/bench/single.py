@@ -28,7 +28,7 @@ BY_HAND, TOWPATH = "by hand", "towpath"
 
 @dataclass(frozen=True)
 class Backlog:
-    files: int = 200
+    files: int = 400
     rows: int = 100_000  # of each file
     rounds: int = 4  # that count; one more goes before, for the JVM to compile
 

@@ -92,8 +92,8 @@ class _Carrier:
             "_key", F.xxhash64(F.col(f"s_{source}"), *(F.col(name("e", c)) for c in always))
         )
         condition = F.xxhash64(F.col(f"{source}__stream"), *(self._probed(c) for c in always)) == F.col("_key")
-        condition &= F.col(f"{source}__stream") == F.col(f"s_{source}")
-        condition = reduce(Column.__and__, [*map(self._equal, mine), *self._in_ranges(source)], condition)
+        terms = [self._of_stream(source), *map(self._equal, mine), *self._in_ranges(source)]
+        condition = reduce(Column.__and__, terms, condition)
         return df.join(F.broadcast(table), condition, "left_semi")
 
     def _join_step(self, left: DataFrame, right: DataFrame, n: int) -> DataFrame:
@@ -134,7 +134,7 @@ class _Carrier:
         template = self._template
         terms = [F.col("_lookup") == F.col("_key")]
         # The key is a hash: the values themselves decide.
-        terms += [F.col(f"{s}__stream") == F.col(f"s_{s}") for s in self._sources]
+        terms += [self._of_stream(s) for s in self._sources]
         terms += [self._equal(c) for c in dict.fromkeys(c for p in template.probes for c in p)]
         for source in self._sources:
             terms += self._in_ranges(source)
@@ -144,6 +144,12 @@ class _Carrier:
         for n, slot in enumerate(template.residuals):
             terms.append(~self._uses("residuals", n) | F.coalesce(compile_(n, slot), F.lit(False)))
         return reduce(Column.__and__, terms)
+
+    def _of_stream(self, source: str) -> Column:
+        # Not an equality alone: Spark would make it a second key of the join, and a lookup by one number is the
+        # fastest that it has.
+        asked = F.col(f"s_{source}")
+        return asked.isNull() | (F.col(f"{source}__stream") == asked)
 
     def _equal(self, column: ColumnRef) -> Column:
         asked = F.col(name("e", column))
