@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from towpath.errors import JobError
-from towpath.job import KINDS, ConsoleSink, Job, ParquetSink, QueryDef, ResultsDef, load
+from towpath.job import KINDS, Job, QueryDef, ResultsDef, load
 from towpath.nodes import NODES
+from towpath.results.definition import ConsoleSink, ParquetSink
 from towpath.schema import Column, Stream, Type
 from towpath.settings import Settings
 from towpath.streams.definition import StreamText

@@ -10,33 +10,40 @@ with tp.start("market.yaml") as market:
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 import pyarrow as pa
 
 from towpath import job as jobs
+from towpath.autopilot import local_nodes, loop_of, policy_of, started_before
 from towpath.checking import parse_all
 from towpath.control.engine import Engine, Request
 from towpath.control.folder import QueryFolder
 from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
-from towpath.errors import ProblemsError, QueryError
+from towpath.control.loop import Loop
+from towpath.control.watched import Watched
+from towpath.errors import ProblemsError, QueryError, RuntimeFailure
 from towpath.job import Job, QueryDef
 from towpath.lang import Query, parse
 from towpath.nodes import ConnectNode, NodeDef
 from towpath.reader import POLL_S, Reader
 from towpath.results import read
 from towpath.runtime.carriers import Event, Runtime
-from towpath.spark.connect import connect
+from towpath.spark.connect import connect, listens
+from towpath.spark.kafka import jar_settings
 from towpath.spark.node import NodeSettings, open_session
 from towpath.spark.runtime import SparkRuntime
 from towpath.store import Store
+from towpath.streams.sources import KafkaSource
 
 __all__ = ["Reader", "Towpath", "start"]
 
@@ -48,12 +55,16 @@ Watch = Callable[[list[Event]], None]
 class Towpath:
     """A job that runs. Made by `start`; stops at the end of its `with` block and goes on from there the next time."""
 
-    def __init__(self, job: Job, stack: ExitStack, engine: Engine, housekeeper: Housekeeper) -> None:
+    def __init__(
+        self, job: Job, stack: ExitStack, engine: Engine, housekeeper: Housekeeper, loop: Loop | None = None
+    ) -> None:
         self.job = job
         self.engine = engine
+        self.loop = loop  # who moves fragments, if the job file has a control section
         self.housekeeper = housekeeper
         self.refused: list[ProblemsError] = []  # bad files of the queries folder, newest last
         self._stack = stack
+        self._begun = time.monotonic()
         self._folder = QueryFolder(job.queries_folder) if job.queries_folder else None
 
     def __enter__(self) -> Self:
@@ -67,16 +78,29 @@ class Towpath:
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
-    def submit(self, name: str, sql: str, *, from_now: bool = True, sink: dict[str, str] | None = None) -> None:
-        """Starts a query, or replaces the one of that name. Raises QueryError with everything that is wrong with it."""
-        self.engine.submit([Request(parse(sql, self.job.catalog, name), from_now, sink)])
+    def submit(
+        self, name: str, sql: str, *, from_now: bool = True, sink: dict[str, str] | None = None, copies: int = 1
+    ) -> None:
+        """Starts a query, or replaces the one of that name. Raises QueryError with everything that is wrong with it.
+
+        With several copies it runs on as many nodes, and its results go on without a gap when one of them dies.
+        """
+        self.engine.submit([Request(parse(sql, self.job.catalog, name), from_now, sink, copies=copies)])
+
+    def submit_all(self, definitions: dict[str, QueryDef]) -> None:
+        """Starts queries together, so that they may share what is new. Raises QueryError with what is wrong in any."""
+        made = parse_all(dataclasses.replace(self.job, queries=definitions, queries_folder=None))
+        self.engine.submit([_request(query, definitions[name], "api") for name, query in made.items()])
 
     def withdraw(self, name: str) -> None:
         self.engine.withdraw(name)
 
-    def move(self, name: str, node: str) -> None:
-        """Begins to move a query to another node; it goes on answering meanwhile. Raises MoveRefused."""
-        self.engine.move(name, node)
+    def move(self, name: str, node: str) -> list[int]:
+        """Begins to move a query to another node; it goes on answering meanwhile. Raises MoveRefused.
+
+        Returns the numbers of the moves, one for each fragment.
+        """
+        return self.engine.move(name, node)
 
     def results(self, name: str) -> pa.Table:
         """Everything the query has answered so far, in the order of result time."""
@@ -96,6 +120,8 @@ class Towpath:
 
     def poll(self, watch: Watch | None = None) -> None:
         events = self.engine.poll()
+        if self.loop is not None:
+            self.loop.step(events, time.monotonic() - self._begun)
         self._watch_folder()
         if watch is not None:
             watch(events)
@@ -119,7 +145,7 @@ class Towpath:
                 self.refused.append(error)
         for name in changes.removed:
             if self.engine.controller.running(name) is not None:
-                self.engine.withdraw(name)
+                self.engine.withdraw(name, "its file was deleted")
 
 
 def start(job: Job | str | Path) -> Towpath:
@@ -127,29 +153,65 @@ def start(job: Job | str | Path) -> Towpath:
     if not isinstance(job, Job):
         job = jobs.load(Path(job))
     requests = _requests(job)
+    policy = None if job.control is None else policy_of(job.control)
     with ExitStack() as stack:
         store = Store(job.store)
         stack.enter_context(store.lock())
         journal = Journal(store.journal)
-        nodes: dict[str, Runtime] = {name: _open(name, node, job, store, journal) for name, node in job.nodes.items()}
+        store.drain.unlink(missing_ok=True)
+        opened: dict[str, Runtime] = {name: _open(name, node, job, store, journal) for name, node in job.nodes.items()}
+        known = journal.load()
+        _wait_open(opened, again=bool(known.carriers))
+        starter = local_nodes(job.control, store.root, lambda name, node: _open(name, node, job, store, journal))
+        stack.enter_context(starter)
+        scaled = started_before(known, job.nodes)
+        for name in scaled:
+            starter.start(name).result()
+        nodes = opened | {name: starter.open(name) for name in scaled}
         idle = [s.idle_after_ms for s in job.streams.values()]
         engine = Engine(store, journal, nodes, job.catalog, idle_after_s=None if 0 in idle else max(idle) / 1000)
         stack.enter_context(engine)
         housekeeper = stack.enter_context(Housekeeper(store, job.results.retention_us))
         for record in list(engine.controller.state.queries.values()):
             if record.running and record.origin == "job" and record.name not in job.queries:
-                engine.withdraw(record.name)
+                engine.withdraw(record.name, "the job file does not have it any more")
         engine.submit(requests)
-        return Towpath(job, stack.pop_all(), engine, housekeeper)
+        loop = None
+        if job.control is not None and policy is not None:
+            loop = loop_of(job, job.control, policy, engine, starter, scaled)
+            stack.callback(loop.close)
+        return Towpath(job, stack.pop_all(), engine, housekeeper, loop)
     raise AssertionError("unreachable")
 
 
-def _open(name: str, node: NodeDef, job: Job, store: Store, journal: Journal) -> SparkRuntime:
+def _open(name: str, node: NodeDef, job: Job, store: Store, journal: Journal) -> Runtime:
+    # The anchor is asked for here: the journal belongs to this thread.
+    runtime = partial(
+        SparkRuntime, store=store, streams=job.streams, trigger_ms=job.trigger_ms, anchor_us=journal.anchor_us
+    )
     if isinstance(node, ConnectNode):
-        session = connect(name, node, store.root)
-    else:
-        session = open_session(NodeSettings(node.cores, node.memory, node.spark), store.logs)
-    return SparkRuntime(session, store, job.streams, trigger_ms=job.trigger_ms, anchor_us=journal.anchor_us)
+        return Watched(
+            name,
+            lambda: runtime(connect(name, node, store.root)),
+            lambda: listens(node.address),
+            node.lost_after_ms / 1000,
+        )
+    kafka = any(isinstance(s.source, KafkaSource) for s in job.streams.values())
+    spark = {**jar_settings(node.jars, node.spark, kafka=kafka), **node.spark}
+    return runtime(open_session(NodeSettings(node.cores, node.memory, spark), store.logs))
+
+
+def _wait_open(nodes: Mapping[str, Runtime], *, again: bool) -> None:
+    """A job that has run before goes on without the nodes that do not answer, as long as one does."""
+    missing: list[str] = []
+    for node in nodes.values():
+        try:
+            if isinstance(node, Watched):
+                node.wait_open()
+        except RuntimeFailure as error:
+            missing.append(str(error))
+    if missing and (not again or len(missing) == len(nodes)):
+        raise RuntimeFailure("\n".join(missing))
 
 
 def _requests(job: Job) -> list[Request]:
@@ -157,6 +219,6 @@ def _requests(job: Job) -> list[Request]:
     return [_request(query, job.queries[name]) for name, query in parse_all(job).items()]
 
 
-def _request(query: Query, definition: QueryDef) -> Request:
-    sink = None if definition.sink is None else {k: str(v) for k, v in definition.sink.model_dump().items()}
-    return Request(query, definition.start == "now", sink, "job")
+def _request(query: Query, definition: QueryDef, origin: str = "job") -> Request:
+    sink = None if definition.sink is None else definition.sink.record()
+    return Request(query, definition.start == "now", sink, origin, definition.node, definition.copies)

@@ -9,7 +9,11 @@ TowpathError                what a user may see: one message, no stack trace
 │   └── PolicyError         in a policy's options
 ├── StoreError              the store is locked, missing, of another job, or damaged
 ├── StreamError             a stream's data cannot be read
+├── SinkError               a query's own sink cannot be written
 ├── MoveRefused             a fragment cannot be moved as asked
+├── AdmissionRefused        no node has room for a query
+├── NodeRefused             a node cannot take a query, or cannot be drained
+├── ServiceError            no service answers for a job, or it cannot do what is asked now
 ├── UnknownQueryError       a name that no query has
 ├── UnknownNameError        a name that no planner, policy or experiment has
 └── RuntimeFailure          Spark stopped a carrier, or could not be started
@@ -79,7 +83,23 @@ class StreamError(TowpathError):
     pass
 
 
+class SinkError(TowpathError):
+    pass
+
+
 class MoveRefused(TowpathError):
+    pass
+
+
+class AdmissionRefused(TowpathError):
+    pass
+
+
+class NodeRefused(TowpathError):
+    pass
+
+
+class ServiceError(TowpathError):
     pass
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -12,6 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator
 from towpath import yamlfile
 from towpath.errors import JobError, Problem
 from towpath.nodes import NODES, ConnectNode, EmbeddedNode, NodeDef
+from towpath.results.definition import SINKS, ParquetSink, Sink
 from towpath.schema import Stream
 from towpath.settings import (
     Duration,
@@ -19,32 +21,19 @@ from towpath.settings import (
     Location,
     Milliseconds,
     Settings,
+    Whole,
     listed,
     problems,
     refusal,
     shown,
 )
-from towpath.streams.definition import IDENTIFIER, StreamDef, StreamText, define, members, numbered
+from towpath.steering import ControlDef
+from towpath.streams.definition import IDENTIFIER, StreamDef, StreamText, define, members, numbered, unlike
 from towpath.streams.sources import SOURCES
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")  # of queries and nodes; no leading dot or dash: .., -rf
 
 
-class ParquetSink(Settings):
-    type: Literal["parquet"]
-    path: Location = Field(examples=["./out"])
-
-
-class ConsoleSink(Settings):
-    type: Literal["console"]
-
-
-class MemorySink(Settings):
-    type: Literal["memory"]
-
-
-Sink = Annotated[ParquetSink | ConsoleSink | MemorySink, Field(discriminator="type")]
-SINKS: dict[str, type[Settings]] = {"parquet": ParquetSink, "console": ConsoleSink, "memory": MemorySink}
 KINDS: Kinds = {"source": SOURCES, "sink": SINKS}
 
 
@@ -54,6 +43,8 @@ class QueryDef(Settings):
     sql: str = Field(examples=['"SELECT * FROM bids WHERE price > 900"'])
     sink: Sink | None = None  # besides the results log, which every query has
     start: Literal["beginning", "now"] = Field("beginning", alias="from")
+    node: str | None = Field(None, examples=["local"])  # where it begins; without it, wherever it can be shared
+    copies: Annotated[Whole, Field(ge=1, le=8)] = Field(1, examples=[2])  # on so many nodes at the same time
 
     @field_validator("sql")
     @classmethod
@@ -82,6 +73,7 @@ class Job:
     queries: dict[str, QueryDef]
     queries_folder: Path | None
     results: ResultsDef
+    control: ControlDef | None = None
 
     @property
     def catalog(self) -> dict[str, Stream]:
@@ -100,6 +92,22 @@ def load(path: Path) -> Job:
     return job
 
 
+def queries(
+    raw: Mapping[str, Any], folder: Path, nodes: Iterable[str], sinks: Mapping[str, str]
+) -> dict[str, QueryDef]:
+    """Queries that come while a job runs, in the words of a job file in `folder`. Raises JobError with every mistake.
+
+    `sinks` are the folders that other queries write to, and which query it is.
+    """
+    reader = _Reader(folder / "queries")
+    found = reader.queries(dict(raw))
+    reader.refuse_unknown_nodes(found, nodes)
+    reader.refuse_shared_sinks(found, sinks)
+    if reader.problems:
+        raise JobError("nothing was submitted:", reader.problems)
+    return found
+
+
 class _JobText(Settings):
     """The keys of the file itself; the sections are read one entry at a time."""
 
@@ -110,6 +118,7 @@ class _JobText(Settings):
     queries: dict[str, Any] | None = None
     queries_folder: Any = None  # read apart too, so that its files are looked at whatever else is wrong
     results: Any = None
+    control: Any = None
 
     @field_validator("store")
     @classmethod
@@ -161,11 +170,13 @@ class _Reader:
         if folder:
             self.add_folder(queries, folder)
         results = self.checked(ResultsDef, {} if raw.get("results") is None else raw["results"], "results")
+        self.refuse_unknown_nodes(queries, given)
+        control = None if raw.get("control") is None else self.checked(ControlDef, raw["control"], "control")
         self.refuse_shared_sinks(queries)
         if top is None or results is None or self.problems:
             return None
         store = Path(top.store) if top.store else self.path.with_suffix(".store")
-        return Job(store, top.trigger_ms, streams, nodes, queries, folder, results)
+        return Job(store, top.trigger_ms, streams, nodes, queries, folder, results, control)
 
     def checked(self, model: type[_Model], value: object, where: str, note: str = "") -> _Model | None:
         try:
@@ -193,6 +204,7 @@ class _Reader:
                 if text is None:
                     break  # one member of a range speaks for all, or a mistake would be told 96 times
                 streams[name] = define(name, text)
+        self.problems += unlike(streams)
         return streams
 
     def stream(self, key: str, name: str, value: object, owners: dict[str, str], note: str) -> StreamText | None:
@@ -259,12 +271,17 @@ class _Reader:
             hint = "use at most 200 letters, digits, _, - and ., beginning with a letter, a digit or _"
             self.refuse(where, f"{shown(name)} is not a valid name", hint)
 
-    def refuse_shared_sinks(self, queries: dict[str, QueryDef]) -> None:
-        owners: dict[str, str] = {}
+    def refuse_shared_sinks(self, queries: dict[str, QueryDef], sinks: Mapping[str, str] | None = None) -> None:
+        owners = dict(sinks or {})
         for name, query in queries.items():
             if isinstance(query.sink, ParquetSink) and owners.setdefault(query.sink.path, name) != name:
                 message = f"{query.sink.path} is already the sink of the query {owners[query.sink.path]}"
                 self.refuse(f"queries.{name}.sink.path", message, "give every query a folder of its own")
+
+    def refuse_unknown_nodes(self, queries: dict[str, QueryDef], nodes: Iterable[str]) -> None:
+        for name, query in queries.items():
+            if query.node is not None and query.node not in nodes:
+                self.refuse(f"queries.{name}.node", f"there is no node {shown(query.node)}", f"one of: {listed(nodes)}")
 
 
 def _section(raw: dict[str, Any], key: str) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class CarrierFigures:
     trigger_s: float | None  # how long the last micro-batch took; None before the first
     event_us: int | None  # the highest event time seen
     late: int
+    runs: bool = True  # a carrier that nobody needs any more may rest
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Figures:
     restarts: int  # carriers that had to be started again
 
     @property
+    def running(self) -> list[CarrierFigures]:
+        return [carrier for carrier in self.carriers if carrier.runs]
+
+    @property
     def late(self) -> int:
         return sum(carrier.late for carrier in self.carriers)
 
@@ -55,8 +60,8 @@ class Figures:
 
     @property
     def event_us(self) -> int | None:
-        """The event time that every carrier has reached."""
-        times = [carrier.event_us for carrier in self.carriers]
+        """The event time that every carrier that runs has reached."""
+        times = [carrier.event_us for carrier in self.running]
         return None if not times or None in times else min(t for t in times if t is not None)
 
 
@@ -139,6 +144,7 @@ class Monitor:
                 heard.seconds[-1] if heard.seconds else None,
                 carrier.newest_us,
                 carrier.late,
+                self._controller.runs(carrier.id),
             )
 
 

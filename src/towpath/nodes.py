@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from towpath.settings import Location, Settings, Whole, listed, refusal, shown
+from towpath.settings import Location, Milliseconds, Settings, Whole, listed, refusal, shown
 
 LEAST_MEMORY_MB = 512  # Spark refuses to start below 450 MB
 
@@ -37,7 +38,16 @@ class EmbeddedNode(Settings):
     type: Literal["embedded"] = Field(examples=["embedded"])
     cores: Cores
     memory: str = Field("4g", examples=["4g"])
+    jars: list[Location] = Field([], examples=["[./jars/connector.jar]"])  # else what a job needs is fetched
     spark: SparkSettings = Field({})
+
+    @field_validator("jars")
+    @classmethod
+    def _are_there(cls, jars: list[str]) -> list[str]:
+        missing = [jar for jar in jars if "://" not in jar and not Path(jar).is_file()]
+        if missing:
+            raise refusal(f"expected jar files, and these are none: {listed(missing)}", "paths begin at the job file")
+        return jars
 
     @field_validator("memory")
     @classmethod
@@ -56,6 +66,7 @@ class ConnectNode(Settings):
     type: Literal["connect"] = Field(examples=["connect"])
     address: str = Field(examples=["sc://spark.example:15002"])
     token_file: Location | None = None  # holds the token that the endpoint asks for
+    lost_after_ms: Milliseconds = Field(15_000, alias="lost_after")  # without a sign of life
     cores: Cores
     spark: SparkSettings = Field({})
 

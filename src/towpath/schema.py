@@ -42,14 +42,16 @@ class Stream:
     time: str  # the event-time column; always of type TIMESTAMP
     delay_us: int = 0  # allowed delay: how far behind the newest tuple a tuple may still come
     rate: float = 1000.0  # estimated tuples per second, for the planner's estimates
+    origin: str = ""  # where it comes from, if streams from elsewhere must not be read together with it
 
     def column(self, name: str) -> Column | None:
         return next((c for c in self.columns if c.name == name), None)
 
     @property
     def schema_class(self) -> tuple[tuple[str, str], ...]:
-        """Streams of one class have the same columns and time column, so that one carrier can read them all."""
-        return (*sorted((c.name, c.type.value) for c in self.columns), ("", self.time))
+        """Streams of one class have the same columns, time column and origin, so that one input can read them all."""
+        origin = (("", self.origin),) if self.origin else ()
+        return (*sorted((c.name, c.type.value) for c in self.columns), ("", self.time), *origin)
 
 
 Catalog = Mapping[str, Stream]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, create_model
 from pydantic.fields import FieldInfo
@@ -157,6 +157,7 @@ def _problem(mistake: ErrorDetails, where: str, model: type[Settings], kinds: Ki
         path[0] = model.model_fields[path[0]].alias or path[0]
     if len(path) > 1 and path[0] in kinds:
         model = kinds[path[0]][path.pop(1)]  # pydantic puts the value of `type` into the path
+    model = _innermost(model, path)
     context: dict[str, Any] = mistake.get("ctx", {})
     match mistake["type"]:
         case "refusal":
@@ -170,11 +171,22 @@ def _problem(mistake: ErrorDetails, where: str, model: type[Settings], kinds: Ki
             message, hint = "is missing", f"one of: {listed(kinds[path[0]])}"
         case "union_tag_invalid":
             path.append("type")
-            message, hint = _unknown_type(str(context["tag"]), kinds[path[0]])
+            tag = str(context["tag"])
+            message, hint = f"{shown(tag)} is not a known type", meant(tag, kinds[path[0]])
         case kind:
             expected = _EXPECTED[kind].format_map(context) if kind in _EXPECTED else f"another value ({mistake['msg']})"
             message, hint = f"expected {expected}, got {shown(mistake['input'])}", _example(model, path[-1:])
     return Problem(".".join([where, *path]) if where else ".".join(path), message, hint)
+
+
+def _innermost(model: type[Settings], path: list[str]) -> type[Settings]:
+    """The settings within settings that the last key of a path belongs to."""
+    for key in path[:-1]:
+        annotation = getattr(_keys(model).get(key), "annotation", None)
+        for inner in (annotation, *get_args(annotation)):  # it may be optional
+            if isinstance(inner, type) and issubclass(inner, Settings):
+                model = inner
+    return model
 
 
 def _keys(model: type[Settings]) -> dict[str, FieldInfo]:
@@ -187,13 +199,7 @@ def _example(model: type[Settings], key: list[str]) -> str:
     return f"for example {key[0]}: {field.examples[0]}" if field and field.examples else ""
 
 
-def _unknown_type(tag: str, known: Iterable[str]) -> tuple[str, str]:
-    if tag == "kafka":
-        return "kafka is not supported yet", f"use one of: {listed(known)}"
-    return f"{shown(tag)} is not a known type", meant(tag, known)
-
-
-def options_from(kind: type, texts: Mapping[str, str]) -> tuple[Any, list[Problem]]:
+def options_from(kind: type, texts: Mapping[str, Any]) -> tuple[Any, list[Problem]]:
     """A dataclass of options from `key=value` texts, or everything that is wrong with them."""
     types = get_type_hints(kind)
     defined: dict[str, Any] = {f.name: (types[f.name], _default(f)) for f in dataclasses.fields(kind)}

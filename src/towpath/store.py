@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import shutil
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from towpath.errors import StoreError
+
+_taking_over = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -16,11 +21,15 @@ class Store:
     """
     <root>/lock                              held by the process that runs the job
     <root>/journal.sqlite                    every decision: queries, fragments, carriers
-    <root>/carriers/<carrier>/checkpoint     Spark's own
+    <root>/service.json                      where the service of the job listens, while there is one
     <root>/carriers/<carrier>/assignments.arrow
-    <root>/carriers/<carrier>/<input>/       index of files, ticks
-    <root>/results/<carrier>/                the results log (docs/results.md)
+    <root>/carriers/<carrier>/<input>/ticks  event times for inputs that are silent
+    <root>/carriers/<carrier>/e<epoch>/      all that the carrier itself writes:
+        checkpoint                           Spark's own
+        <input>/files                        index of the files of a feed
+        results                              the results log (docs/results.md)
     <root>/sinks/<query>.json                how far a query's own sink was fed
+    <root>/situation.yaml                    what was measured, as a placement problem
     <root>/log/                              towpath.log, spark.log
     """
 
@@ -29,6 +38,14 @@ class Store:
     @property
     def journal(self) -> Path:
         return self.root / "journal.sqlite"
+
+    @property
+    def service(self) -> Path:
+        return self.root / "service.json"
+
+    @property
+    def situation(self) -> Path:
+        return self.root / "situation.yaml"
 
     @property
     def logs(self) -> Path:
@@ -41,17 +58,59 @@ class Store:
     def carrier(self, carrier: str) -> Path:
         return self.root / "carriers" / carrier
 
-    def checkpoint(self, carrier: str) -> Path:
-        return self.carrier(carrier) / "checkpoint"
+    def epoch(self, carrier: str, epoch: int) -> Path:
+        return self.carrier(carrier) / f"e{epoch}"
+
+    def open_epoch(self, carrier: str, epoch: int) -> Path:
+        """Where a carrier writes from now on; what it wrote in the epoch before is there.
+
+        The folder gets a new name in one step. A process that was taken for dead knows the old name only: whatever
+        it still writes, it writes where nobody looks.
+        """
+        folder = self.epoch(carrier, epoch)
+        with _taking_over:
+            before = sorted(_epochs(self.carrier(carrier)))
+            if before and before[-1] > epoch:
+                raise StoreError(f"{folder}: carrier {carrier} is in epoch {before[-1]} by now")
+            if epoch not in before:
+                if before:
+                    os.rename(self.epoch(carrier, before[-1]), folder)
+                else:
+                    folder.mkdir(parents=True)
+            for old in before:
+                if old < epoch:
+                    shutil.rmtree(self.epoch(carrier, old), ignore_errors=True)
+        for index in folder.glob("*/files"):
+            # It is appended to in place, and the other process may have it open.
+            copy = index.with_suffix(".new")
+            shutil.copyfile(index, copy)
+            os.replace(copy, index)
+        return folder
 
     def assignments(self, carrier: str) -> Path:
         return self.carrier(carrier) / "assignments.arrow"
 
     def results(self, carrier: str) -> Path:
-        return self.root / "results" / carrier
+        """The results log of a carrier; it lies in the folder of the newest epoch."""
+        return self.carrier(carrier)
+
+    @property
+    def result_logs(self) -> list[Path]:
+        return sorted((self.root / "carriers").glob("*"))
 
     def sink(self, query: str) -> Path:
         return self.root / "sinks" / f"{query}.json"
+
+    def owner(self) -> str | None:
+        """The process that holds the store; None if nobody does."""
+        try:
+            with (self.root / "lock").open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return None
+        except BlockingIOError:
+            return (self.root / "lock").read_text().strip() or "unknown"
+        return None
 
     def lock(self) -> IO[str]:
         """Takes the store for this process until the file is closed; the kernel lets go of it when the process dies."""
@@ -72,3 +131,8 @@ class Store:
         file.write(f"{os.getpid()}\n")
         file.flush()
         return file
+
+
+def _epochs(folder: Path) -> list[int]:
+    found = (re.fullmatch(r"e(\d+)", path.name) for path in folder.glob("e*"))
+    return [int(match[1]) for match in found if match]

@@ -27,6 +27,8 @@ def report(different: dict[str, str]) -> dict[str, Any]:
             "carriers_restarted": 0,
             "submitted_live": 1,
             "withdrawn_live": 1,
+            "fragments_moved": 2,
+            "nodes": {"left": {"fragments": 9, "load": 0.5}, "right": {"fragments": 11, "load": 0.6}},
             "seconds": 10,
             "events": 20_000,
             "late": 0,
@@ -80,5 +82,6 @@ def test_a_short_performance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert list(figures["different"]) == ["q00001"], result.output
     assert (figures["equal"], figures["carriers_restarted"], figures["late"]) == (19, 0, 0)
-    assert (figures["submitted_live"], figures["withdrawn_live"]) == (1, 1)
+    assert (figures["submitted_live"], figures["withdrawn_live"]) == (2, 1)
+    assert list(figures["nodes"]) == ["left", "middle", "right"]
     assert result.exit_code == 1

@@ -27,6 +27,14 @@ def test_shows_nodes_queries_and_sums() -> None:
     assert "2 simulated seconds" in result.stdout and "lost: nothing" in result.stdout
 
 
+def test_shows_what_deciding_costs() -> None:
+    arguments = ["--planner", "single", "--policy", "dcape", "--set", "policy.group_by=site", "--seconds", "1"]
+    result = CliRunner().invoke(main, ["simulate", str(EXAMPLE.parent / "sites.yaml"), *arguments])
+    assert result.exit_code == 0, result.output
+    assert "messages in" in result.stdout and "manager.1.west" in result.stdout
+    assert "messages in" not in simulate("--planner", "producer").stdout
+
+
 def test_json_is_the_same_every_time() -> None:
     reports = [json.loads(simulate("--planner", "random", "--seed", "4", "--json").stdout) for _ in range(2)]
     for report in reports:
@@ -42,6 +50,15 @@ def test_writes_tables_and_plots(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert {"load.png", "load.svg", "pr.png", "pr.svg"} <= {file.name for file in out.iterdir()}
     assert pd.read_parquet(out / "windows.parquet")["at"].tolist() == [1.0, 2.0]
+
+
+def test_what_the_managers_were_told_can_be_opened_in_a_spreadsheet(tmp_path: Path) -> None:
+    policy = ("--policy", "dcape", "--set", "policy.window=0.5")
+    result = simulate("--planner", "single", *policy, "--out", str(tmp_path), "--format", "csv")
+    assert result.exit_code == 0, result.output
+    told = pd.read_csv(tmp_path / "reported.csv")
+    assert list(told) == ["seconds", "kind", "name", "property", "value"]
+    assert {"edge1", "core"} < set(told[told["kind"] == "processor"]["name"])
 
 
 def test_ctrl_c_loses_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

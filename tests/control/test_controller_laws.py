@@ -75,6 +75,8 @@ class Decisions(RuleBasedStateMachine):
         newest = [carrier.newest(n) for carrier in carriers for n in range(carrier.inputs)]
         time = max((t for t in newest if t is not None), default=START_S * SECOND) + ahead * SECOND
         for name in names if source_first else names[::-1]:
+            if not self.world.carriers[name].running:  # nobody needed it any more when the job was started again
+                continue
             self.world.hear(name)
             self.world.batch(name, *([time] for _ in range(self.world.carriers[name].inputs)))
 
@@ -138,6 +140,16 @@ class Decisions(RuleBasedStateMachine):
             # A batch that was heard of is committed, and never repeated.
             if carrier.running and len(carrier.batches) > carrier.heard and data.draw(st.booleans()):
                 carrier.repeat_batch(name)
+
+    @rule(data=st.data(), node=st.sampled_from(NODES))
+    def lose_a_node(self, data: st.DataObject, node: str) -> None:
+        """It does not answer; perhaps nobody has heard of its last batches, and the last of them is repeated."""
+        taken = self.world.lose(node)
+        for name in taken:
+            carrier = self.world.carriers[name]
+            if carrier.running and len(carrier.batches) > carrier.heard and data.draw(st.booleans()):
+                carrier.repeat_batch(name)
+        self.world.back(node)
 
     @precondition(some_run)
     @rule(data=st.data(), written=st.booleans())

@@ -12,7 +12,9 @@ import pytest
 
 from towpath.control.engine import read_part
 from towpath.control.housekeeping import Housekeeper
+from towpath.errors import SinkError
 from towpath.results import MemorySink, read
+from towpath.results import kafka as sinks
 from towpath.store import Store
 
 from .world import SECOND, World, submission
@@ -84,6 +86,16 @@ def test_a_memory_sink_starts_again_from_the_log(tmp_path: Path) -> None:
         sink = housekeeper.sink("q")
         assert isinstance(sink, MemorySink)
         assert sink.table().column("k").to_pylist() == [0]
+
+
+def test_a_sink_that_fails_does_not_keep_others_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinks, "PATIENCE_S", 0.2)
+    job = Job(tmp_path, {"type": "kafka", "servers": "127.0.0.1:1", "topic": "t"})
+    job.world.submit(replace(submission("copy", "filter"), sink={"type": "parquet", "path": str(tmp_path / "out")}))
+    job.write_batch(0)
+    with pytest.raises(SinkError, match=r"^query q: topic t at 127\.0\.0\.1:1 did not take results"):
+        Housekeeper(job.store, None).feed_sinks()
+    assert sunk(tmp_path) == [0]
 
 
 def test_tidying_changes_no_answer(job: Job, tmp_path: Path) -> None:

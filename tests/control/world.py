@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, Submission
+from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
 from towpath.control.journal import Journal
 from towpath.control.records import PartRecord, QueryRecord
 from towpath.lang import parse
@@ -49,9 +49,14 @@ def _planned(kind: str) -> Submission:
     return Submission(kind, query.sql, columns, pipelines(optimise(build(query), CATALOG), CATALOG))
 
 
-def submission(name: str, kind: str, *, from_now: bool = False) -> Submission:
+def planned_of(sql: str) -> Submission:
+    """Of the SQL of one of the kinds."""
+    return next(p for p in map(_planned, SQL) if p.sql == sql)
+
+
+def submission(name: str, kind: str, *, from_now: bool = False, node: str | None = None) -> Submission:
     planned = _planned(kind)
-    return Submission(name, planned.sql, planned.columns, planned.pipelines, from_now)
+    return Submission(name, planned.sql, planned.columns, planned.pipelines, from_now, node=node)
 
 
 def batch_done(
@@ -150,6 +155,8 @@ class World:
                 case StartCarrier():
                     assert not carrier.running
                     carrier.running = carrier.starting = True
+                case StopCarrier():
+                    carrier.running = False
 
     def submit(self, *submissions: Submission) -> None:
         self.act(self.controller.submit(submissions))
@@ -160,8 +167,7 @@ class World:
     def move(self, name: str, node: str) -> None:
         """Begins to move every fragment of a query; its SQL must be one of the kinds."""
         query = self.query(name)
-        pipelines = next(p for p in map(_planned, SQL) if p.sql == query.sql).pipelines
-        for part, pipeline in zip(self.parts(name), pipelines, strict=True):
+        for part, pipeline in zip(self.parts(name), planned_of(query.sql).pipelines, strict=True):
             self.act(self.controller.move(part.fragment, pipeline, node, "asked for"))
 
     def turns(self, name: str) -> list[PartRecord]:
@@ -188,6 +194,18 @@ class World:
             carrier.running = False
         self.controller = Controller(self.journal.load(), CATALOG, self.nodes)
         self.act(self.controller.resume())
+
+    def lose(self, node: str) -> list[str]:
+        """A node does not answer any more. Tells which carriers it ran."""
+        taken = [c.id for c in self.controller.state.carriers.values() if c.node == node and c.id in self.carriers]
+        for name in taken:
+            self.carriers[name].events.clear()
+            self.carriers[name].running = False
+        self.act(self.controller.lose_node(node, "it does not answer"))
+        return taken
+
+    def back(self, node: str) -> None:
+        self.act(self.controller.node_back(node))
 
     def query(self, name: str) -> QueryRecord:
         """The newest of that name."""

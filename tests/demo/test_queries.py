@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from towpath.cli.check import kind
-from towpath.demo.market import Market
+from towpath.demo.market import CHANGED_SHARE, NODES, RUSHED, Market
 from towpath.demo.queries import FEWEST, KINDS, market_queries
 from towpath.lang import parse
 from towpath.plan.build import build, optimise
@@ -53,6 +53,34 @@ def test_few_carriers_run_them_and_those_that_come_later_need_no_other(count: in
 @pytest.mark.parametrize("count", [FEWEST, 49, 1000])
 def test_queries_come_and_go(count: int) -> None:
     market = Market.of(count, 10)
-    assert len(market.late_comers) == len(market.leavers) == max(1, count // 50)
+    assert len(market.queries) + len(market.rush) == count
+    assert len(market.late_comers) == len(market.leavers) == max(1, len(market.queries) // CHANGED_SHARE)
     assert not set(market.late_comers) & set(market.leavers)
     assert set(market.job(Path("store"), 2).queries) == set(market.queries) - set(market.late_comers)
+
+
+@pytest.mark.parametrize("count", [FEWEST, 1000])
+def test_every_node_begins_with_kinds_of_its_own(count: int) -> None:
+    job = Market.of(count, 10).job(Path("store"), 2)
+    catalog = job.catalog
+    kinds: dict[str, set[str]] = {node: set() for node in NODES}
+    for name, query in job.queries.items():
+        assert query.node is not None
+        kinds[query.node].add(kind(parse(query.sql, catalog, name)))
+    assert kinds == {
+        "left": {"filter", "union"},
+        "middle": {"aggregate"},
+        "right": {"join", "aggregate over a join"},
+    }
+
+
+@pytest.mark.parametrize("count", [FEWEST, 1000])
+def test_the_rush_needs_no_new_carrier(count: int) -> None:
+    market = Market.of(count, 10)
+    catalog = market.job(Path("store"), 2).catalog
+    there = [name for name, node in market.homes.items() if node == RUSHED and name not in market.late_comers]
+    carriers = merge_all(template_of(p) for p in planned(market, there))
+    for name, sql in market.rush.items():
+        query = parse(sql, catalog, name)
+        (pipeline,) = pipelines(optimise(build(query), catalog), catalog)
+        assert any(carrier.covers(template_of(pipeline)) for carrier in carriers)

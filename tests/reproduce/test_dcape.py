@@ -58,4 +58,7 @@ def test_the_degradation_policy_acts_on_a_backlog() -> None:
 
 def test_the_manager_takes_little() -> None:
     report = get("dcape-manager")("tiny", [0], silent)
-    assert all(statement.holds for statement in report.statements)
+    false = [statement.claim for statement in report.statements if not statement.holds]
+    assert len(false) == 1 and "all began in one of 4 groups" in false[0]  # a minute is too short for that
+    nobody, one, tiers = report.tables[2].rows
+    assert nobody[3] == one[3] == tiers[3] > 0  # results

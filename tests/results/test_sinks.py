@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from towpath.errors import StoreError
-from towpath.results import ConsoleSink, MemorySink, ParquetSink, Part, SinkFeeder, compact
+from towpath.results import ConsoleSink, MemorySink, ParquetSink, Part, SinkFeeder, Step, compact
 
 from .logs import Row, crash_at, part, values, write_batch
 
@@ -153,7 +153,7 @@ def test_console(store: Store) -> None:
 
 
 class FailingSink(MemorySink):
-    def write(self, table: pa.Table, step: str) -> None:
+    def write(self, table: pa.Table, step: Step) -> None:
         if not self.tables:
             self.tables.append(table.slice(0, 0))
             raise OSError("disk full")

@@ -87,6 +87,21 @@ def test_carriers_outlive_their_controller_and_are_found_again(endpoint: Server,
         assert running.results("big")["k"].to_pylist() == [1, 2, 3]
 
 
+def test_an_endpoint_without_the_connector_for_kafka_is_told(endpoint: Server, tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(f"""
+nodes: {{far: {{type: connect, address: "{endpoint.address}", cores: 2}}}}
+streams:
+  s:
+    source: {{type: kafka, servers: "127.0.0.1:1", topic: t}}
+    schema: {{k: bigint, at: timestamp}}
+    time: at
+queries: {{q: SELECT k FROM s}}
+""")
+    with pytest.raises(RuntimeFailure, match=r"no Kafka connector(.|\n)*towpath node start NAME --packages org.apache"):
+        start(job)
+
+
 def test_an_endpoint_that_does_not_answer_is_told(tmp_path: Path) -> None:
     job = write_job(tmp_path, ["s"], {})
     text = job.read_text()

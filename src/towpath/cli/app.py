@@ -7,7 +7,27 @@ import logging
 import click
 from rich.logging import RichHandler
 
-from towpath.cli import bench, check, demo, explain, node, plan, reproduce, results, run, simulate
+from towpath.cli import (
+    bench,
+    check,
+    demo,
+    drain,
+    explain,
+    history,
+    migrate,
+    node,
+    plan,
+    reproduce,
+    results,
+    run,
+    simulate,
+    status,
+    submit,
+    top,
+    up,
+    what_if,
+    withdraw,
+)
 from towpath.cli.failures import GuardedGroup
 from towpath.cli.output import MESSAGES
 
@@ -15,12 +35,21 @@ COMMANDS: tuple[click.Command, ...] = (
     check.command,
     explain.command,
     run.command,
+    up.command,
+    status.command,
+    top.command,
+    submit.command,
+    withdraw.command,
+    migrate.command,
+    drain.command,
+    history.command,
     results.command,
     node.command,
     demo.command,
     bench.command,
     plan.command,
     simulate.command,
+    what_if.command,
     reproduce.command,
 )
 

@@ -38,16 +38,17 @@ SHOWN_DIFFERENCES = 10
 SHORTEST_S = 10
 
 
-@click.command("demo", epilog="Example: towpath demo --queries 1000 --seconds 45")
+@click.command("demo", epilog="Example: towpath demo --queries 1000 --seconds 75")
 @click.option("--queries", type=click.IntRange(min=FEWEST), default=1000, show_default=True, help="Standing queries.")
-@click.option("--seconds", type=click.IntRange(min=SHORTEST_S), default=45, show_default=True, help="How long to run.")
+@click.option("--seconds", type=click.IntRange(min=SHORTEST_S), default=75, show_default=True, help="How long to run.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here.")
 @click.option("--keep", is_flag=True, help="Keep the store, to look at it with `towpath results`.")
 @click.pass_context
 def command(ctx: click.Context, queries: int, seconds: int, json_file: Path | None, keep: bool) -> None:
     """Run a made-up auction market with many standing queries, and check every answer against DuckDB.
 
-    In the middle of the run queries are submitted and withdrawn, and nothing is restarted for it.
+    Three nodes run it. After a third of the time a rush of greedy queries comes to one of them, and the policy moves
+    fragments to the others while data flows. Later queries are submitted and withdrawn. Nothing is restarted for it.
     """
     with _store(keep) as store:
         keep_log(Store(store).logs)
@@ -130,7 +131,8 @@ def _view(scene: Scene, market: Market, sql: str, newest: pa.Table) -> Renderabl
     for row in newest.to_pylist():
         sample.add_row(*map(str, row.values()))
     bar = _bar(f"{min(scene.elapsed_s, market.seconds):.0f} of {market.seconds} s", scene.elapsed_s, market.seconds)
-    return Group(bar, grid, sample)
+    moves = [Text(f"moved: {text}", overflow="ellipsis", no_wrap=True) for text in scene.newest_moves]
+    return Group(bar, grid, sample, *moves)
 
 
 def _rows(scene: Scene) -> list[tuple[str, str]]:
@@ -144,6 +146,7 @@ def _rows(scene: Scene) -> list[tuple[str, str]]:
             f"median {seconds_text(figures.median_s)}, 95th percentile {seconds_text(figures.slowest_s)}",
         ),
         ("changed live", _changes(scene)),
+        ("nodes", _nodes(scene)),
     ]
 
 
@@ -167,12 +170,17 @@ def _changes(scene: Scene) -> str:
     return f"{scene.submitted} submitted, {scene.withdrawn} withdrawn, carriers restarted: {scene.figures.restarts}"
 
 
+def _nodes(scene: Scene) -> str:
+    nodes = ", ".join(f"{n.node} {n.load:.0%} busy with {n.fragments:,} fragments" for n in scene.nodes)
+    return f"{nodes}; {scene.moved} fragments moved, {scene.moving} on their way"
+
+
 def _line(scene: Scene) -> str:
     figures = scene.figures
     return (
         f"{scene.elapsed_s:4.0f} s: {figures.queries:,} queries on {len(figures.carriers)} carriers, "
         f"rows in: {_rows_in(scene)}, {figures.results_per_s:,.0f} results/s, "
-        f"time of a trigger: {_triggers(figures)}; {_changes(scene)}"
+        f"time of a trigger: {_triggers(figures)}; {_changes(scene)}; {_nodes(scene)}"
     )
 
 
@@ -181,7 +189,7 @@ def _report(market: Market, running: Scene, drained: Scene, checked: list[Checke
 
     figures = drained.figures
     return {
-        "queries": len(market.queries),
+        "queries": len(market.queries) + len(market.rush),
         "equal": sum(c.difference is None for c in checked),
         "different": {c.name: str(c.difference) for c in checked if c.difference is not None},
         "answers": sum(c.rows for c in checked),
@@ -189,6 +197,8 @@ def _report(market: Market, running: Scene, drained: Scene, checked: list[Checke
         "carriers_restarted": figures.restarts,
         "submitted_live": drained.submitted,
         "withdrawn_live": drained.withdrawn,
+        "fragments_moved": drained.moved,
+        "nodes": {n.node: {"fragments": n.fragments, "load": round(n.load, 3)} for n in running.nodes},
         "seconds": market.seconds,
         "events": market.total_events,
         "events_per_s_when_ended": round(running.events_per_s),
@@ -210,6 +220,7 @@ def _tell(report: dict[str, Any]) -> None:
         ("carriers (Spark streaming queries)", f"{len(report['carriers'])}"),
         ("trigger", f"median {median}, 95th percentile {slowest}, of {report['trigger_s']:g} s"),
         ("submitted and withdrawn live", f"{report['submitted_live']} and {report['withdrawn_live']}"),
+        ("fragments moved live", f"{report['fragments_moved']}, between {len(report['nodes'])} nodes"),
         ("carriers restarted", f"{report['carriers_restarted']}"),
         ("memory", f"{report['heap_mb']:,} MB of heap in use, {report['resident_mb']:,} MB resident in all processes"),
         ("rows of all answers", f"{report['answers']:,}"),

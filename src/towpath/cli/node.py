@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 from rich.table import Table
@@ -24,17 +26,49 @@ def command() -> None:
 @click.option("--cores", type=click.IntRange(min=1), default=2, show_default=True, help="Tasks at a time.")
 @click.option("--memory", default="2g", show_default=True, help="Memory for the JVM, as in 512m or 4g.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Where it listens.  [default: a free one]")
+@click.option("--master", metavar="URL", help="A Spark cluster that does the work, as in spark://host:7077.")
+@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark; repeatable.")
+@click.option("--jars", multiple=True, type=click.Path(exists=True, dir_okay=False), help="A jar file; repeatable.")
+@click.option("--packages", help="Packages of Maven Central that Spark fetches, as in group:name:version,...")
 @json_option
-def start(name: str, cores: int, memory: str, port: int | None, as_json: bool) -> None:
-    """Start a node and wait until it answers."""
+def start(
+    name: str,
+    cores: int,
+    memory: str,
+    port: int | None,
+    master: str | None,
+    conf: tuple[str, ...],
+    jars: tuple[str, ...],
+    packages: str | None,
+    as_json: bool,
+) -> None:
+    """Start a node and wait until it answers.
+
+    With --master the node is a whole cluster: --cores are the cluster's then, and --memory is of the server here. A job
+    that reads Kafka needs Spark's connector on its nodes: --packages, or --jars where nothing can be fetched.
+    """
     from towpath.spark import server
 
     with working(f"starting node {name}, which takes about 10 seconds"):
-        started = server.start(name, cores, memory, port, {}, lambda: None)
+        spark = _settings(conf) | _jar_settings(jars, packages)
+        started = server.start(name, cores, memory, port, spark, lambda: None, master=master)
     if as_json:
         print_json(asdict(started))
     else:
         click.echo(f"node {name} listens at {started.address} (process {started.pid}, log {started.log})")
+
+
+def _settings(conf: Sequence[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in conf]
+    strange = [name for name, equals, _ in pairs if not (equals and name.startswith("spark."))]
+    if strange:
+        raise click.BadParameter(f"expected spark.NAME=VALUE, got {', '.join(strange)}", param_hint="--conf")
+    return {name: value for name, _, value in pairs}
+
+
+def _jar_settings(jars: Sequence[str], packages: str | None) -> dict[str, str]:
+    paths = ",".join(str(Path(jar).absolute()) for jar in jars)
+    return ({"spark.jars": paths} if paths else {}) | ({"spark.jars.packages": packages} if packages else {})
 
 
 @command.command("list", epilog="Example: towpath node list --json")

@@ -22,6 +22,15 @@ def event_time(us: int | None) -> str:
     return "-" if us is None else f"{datetime.fromtimestamp(us / 1e6, UTC):%Y-%m-%d %H:%M:%S}"
 
 
+def clock_time(us: int) -> str:
+    """A moment of the wall clock, as the user's watch shows it."""
+    return f"{datetime.fromtimestamp(us / 1e6).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def seconds_text(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds:.2f} s"
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
+from towpath.cli.finding import store_of
 from towpath.cli.output import event_time, print_data, print_json
 from towpath.cli.stopping import on_stop
-from towpath.errors import StoreError
 
 if TYPE_CHECKING:  # other commands need not wait for DuckDB
     import pyarrow as pa
@@ -37,23 +37,13 @@ def command(job: Path, query: str | None, follow: bool, format_: str, out: Path 
     """
     from towpath.reader import Reader
 
-    reader = Reader(_store(job))
+    reader = Reader(store_of(job))
     if query is None:
         _list(reader, format_, out)
     elif follow:
         _follow(reader, query, format_, out, limit)
     else:
         _write([_newest(reader.read(query), limit)], format_, out)
-
-
-def _store(job: Path) -> Path:
-    if job.is_dir():
-        return job
-    if not job.exists():
-        raise StoreError(f"{job}: expected a job file or the store of a job, and there is nothing")
-    from towpath import job as jobs
-
-    return jobs.load(job).store
 
 
 def _newest(rows: pa.Table, limit: int | None) -> pa.Table:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,23 +26,41 @@ if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help`
     from towpath.api import Towpath, Watch
     from towpath.monitor import Figures, Monitor
 
+    Beside = Callable[[Towpath, Monitor], AbstractContextManager[Callable[[], None]]]
+
 LINE_EVERY_S = 10.0
+
+advise_option = click.option(
+    "--advise", is_flag=True, help="Move nothing; write into the history what the policy would move."
+)
+
+
+def advised(job: Job, advise: bool) -> Job:
+    """The job, with a policy that may only say what it would do if that was asked for."""
+    if not advise:
+        return job
+    if job.control is None:
+        raise click.UsageError("--advise needs a policy: give the job file a control section (docs/control.md)")
+    return dataclasses.replace(job, control=job.control.model_copy(update={"advise": True}))
 
 
 @click.command("run", epilog="Example: towpath run examples/market.yaml")
 @click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
 @click.option("--until-drained", is_flag=True, help="Process everything the streams have, close all windows, and end.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Run for this long.")
+@advise_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, job_file: Path, until_drained: bool, seconds: float | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context, job_file: Path, until_drained: bool, seconds: float | None, advise: bool, as_json: bool
+) -> None:
     """Run a job: from the beginning, or from where it was stopped.
 
     Ctrl-C stops it and loses nothing. With --seconds and --until-drained it first runs for that long.
     """
-    job = jobs.load(job_file)
+    job = advised(jobs.load(job_file), advise)
     keep_log(Store(job.store).logs)
-    session = _Session(job, str(job_file))
+    session = Session(job, str(job_file))
     try:
         with on_stop(interrupt):
             figures = session.run(until_drained, 0 if until_drained and seconds is None else seconds)
@@ -51,17 +70,19 @@ def command(ctx: click.Context, job_file: Path, until_drained: bool, seconds: fl
     if as_json:
         print_json(_report(session.state, figures))
     else:
-        print_data(_summary(session.state, figures))
+        print_data(summary(session.state, figures))
     if session.state == "stopped":
         MESSAGES.print(session.goes_on, soft_wrap=True)
 
 
-class _Session:
+class Session:
     """One run of a job, from its start to its end."""
 
-    def __init__(self, job: Job, name: str) -> None:
+    def __init__(self, job: Job, name: str, command: str = "run", beside: Beside | None = None) -> None:
+        """`beside` gives what is to be called with every poll, as long as the job runs."""
         self.state = "starting"
-        self.goes_on = f"stopped; `towpath run {name}` goes on from here"
+        self.goes_on = f"stopped; `towpath {command} {name}` goes on from here"
+        self._beside = beside or (lambda running, monitor: nullcontext(lambda: None))
         self._job = job
         self._name = name
         self._refused = 0
@@ -77,8 +98,9 @@ class _Session:
             monitor = Monitor(running.engine.controller, Store(self._job.store))
             self.state = "running"
             # Spark has put its own handler for Ctrl-C in place, which would cancel micro-batches half way.
-            with on_stop(stopped.set), LiveView(LINE_EVERY_S) as view:
-                running.run(seconds=seconds, stopped=stopped, watch=self._watch(running, monitor, view))
+            with on_stop(stopped.set), LiveView(LINE_EVERY_S) as view, self._beside(running, monitor) as attend:
+                watch = self._watch(running, monitor, view, attend)
+                running.run(seconds=seconds, stopped=stopped, watch=watch)
             if until_drained and not stopped.is_set():
                 self.state = "draining"
                 with on_stop(interrupt), working("draining: processing what the streams have, closing all windows"):
@@ -88,9 +110,10 @@ class _Session:
                 stack.close()
         return monitor.figures()
 
-    def _watch(self, running: Towpath, monitor: Monitor, view: LiveView) -> Watch:
+    def _watch(self, running: Towpath, monitor: Monitor, view: LiveView, attend: Callable[[], None]) -> Watch:
         def watch(events: list[Event]) -> None:
             monitor.hear(events)
+            attend()
             for error in running.refused[self._refused :]:
                 show(error)
             self._refused = len(running.refused)
@@ -107,7 +130,7 @@ def _view(state: str, figures: Figures) -> RenderableType:
     )
     for heading in ("queries", "fragments", "rows/s", "trigger", "event time", "late rows"):
         table.add_column(heading, justify="right")
-    for c in figures.carriers:
+    for c in figures.running:
         table.add_row(
             c.carrier,
             c.kind,
@@ -123,14 +146,14 @@ def _view(state: str, figures: Figures) -> RenderableType:
 
 def _line(state: str, figures: Figures) -> str:
     return (
-        f"{state}: {figures.queries:,} queries in {len(figures.carriers)} carriers, "
+        f"{state}: {figures.queries:,} queries in {len(figures.running)} carriers, "
         f"{figures.rows_per_s:,.0f} rows/s in, {figures.results_per_s:,.0f} results/s, "
         f"trigger {seconds_text(figures.median_s)}, event time {event_time(figures.event_us)}, "
         f"{figures.late:,} late rows"
     )
 
 
-def _summary(state: str, figures: Figures) -> str:
+def summary(state: str, figures: Figures) -> str:
     return f"{state}: {figures.queries:,} queries, {figures.results:,} results, {figures.late:,} late rows"
 
 

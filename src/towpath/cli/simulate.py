@@ -96,7 +96,7 @@ def command(
     outcome = simulation.outcome()
     _show(outcome, {"planner": planner, "policy": policy, "took": time.monotonic() - begin}, as_json)
     if out is not None:
-        _write(outcome, out, kind)
+        _write(outcome, policies.get(policy).reported(actors), out, kind)
     if stopped:
         MESSAGES.print(f"stopped at {outcome.seconds:.3f} of {seconds:g} simulated seconds")
         click.get_current_context().exit(STOPPED)
@@ -171,12 +171,19 @@ def _show(outcome: Outcome, asked: Mapping[str, Any], as_json: bool) -> None:
         print_data(*views(outcome))
 
 
-def _write(outcome: Outcome, folder: Path, kind: Literal["parquet", "csv"]) -> None:
+def _write(
+    outcome: Outcome, reported: Sequence[Mapping[str, object]], folder: Path, kind: Literal["parquet", "csv"]
+) -> None:
+    import pandas as pd
+
     from towpath.cli.simulated import plots
     from towpath.reproduce.draw import save
+    from towpath.sim.outcome import write_table
 
     try:
         outcome.write(folder, kind)
+        if reported:
+            write_table(pd.DataFrame(reported), folder / f"reported.{kind}")
         for name, plot in plots(outcome).items():
             save(plot, folder / f"{name}.png")
             save(plot, folder / f"{name}.svg")

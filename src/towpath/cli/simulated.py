@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from towpath.reproduce.report import Lines, Series
 from towpath.sim import Outcome
 
-MOST_NODES, MOST_QUERIES, MOST_LINES = 20, 10, 8
+MOST_NODES, MOST_QUERIES, MOST_ACTORS, MOST_LINES = 20, 10, 8, 8
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
 
 
 def views(outcome: Outcome) -> list[RenderableType]:
-    return [_nodes(outcome), _queries(outcome), *_failures(outcome), _sums(outcome)]
+    return [_nodes(outcome), _queries(outcome), *_actors(outcome), *_failures(outcome), _sums(outcome)]
 
 
 def _nodes(outcome: Outcome) -> Table:
@@ -65,6 +65,21 @@ def _queries(outcome: Outcome) -> Table:
     if len(paths) > MOST_QUERIES:
         table.caption = f"{len(paths) - MOST_QUERIES:,} better queries"
     return table
+
+
+def _actors(outcome: Outcome) -> list[Table]:
+    """Those who decide, the one with most to read first: what deciding costs each of them."""
+    if outcome.actors.empty:
+        return []
+    heads = ("messages in", "kB in", "messages out", "kB out")
+    table = Table("actor", *(Column(name, justify="right") for name in heads))
+    actors = outcome.actors.sort_values("received_bytes", ascending=False, kind="stable")
+    for row in actors.head(MOST_ACTORS).itertuples():
+        kilobytes = (f"{size / 1e3:,.1f}" for size in (row.received_bytes, row.sent_bytes))
+        table.add_row(row.actor, f"{row.received:,}", next(kilobytes), f"{row.sent:,}", next(kilobytes))
+    if len(actors) > MOST_ACTORS:
+        table.caption = f"{len(actors) - MOST_ACTORS:,} actors with less to read"
+    return [table]
 
 
 def _failures(outcome: Outcome) -> list[str]:

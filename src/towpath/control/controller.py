@@ -14,29 +14,34 @@ How a query comes and goes without anything being restarted:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, product
 
-from towpath.control.ledger import Instruction, Ledger, Publish, StartCarrier
+from towpath.control.draining import Draining
+from towpath.control.failover import Failover
+from towpath.control.history import Kind
+from towpath.control.ledger import Instruction, Ledger, Publish, StartCarrier, StopCarrier
 from towpath.control.moves import Moves
 from towpath.control.records import (
     BEGINNING_US,
     CarrierRecord,
     FragmentRecord,
+    MoveRecord,
     PartRecord,
     QueryRecord,
     Record,
     State,
     Status,
 )
-from towpath.plan.assignment import Row, log_columns
+from towpath.errors import MoveRefused, NodeRefused
+from towpath.plan.assignment import Row, group_columns, log_columns
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Template, template_of
 from towpath.runtime.carriers import BatchDone
 from towpath.schema import Catalog
 
-__all__ = ["Controller", "Instruction", "Publish", "StartCarrier", "Submission"]
+__all__ = ["Controller", "Instruction", "Publish", "StartCarrier", "StopCarrier", "Submission"]
 
 EMBEDDED = "local"  # the node of a job that names none
 
@@ -53,6 +58,7 @@ class Submission:
     sink: dict[str, str] | None = None
     origin: str = "api"
     node: str | None = None  # where it is to run; None: wherever it can be shared, else on the first node
+    copies: int = 1  # on so many nodes at the same time
 
 
 class Controller:
@@ -60,6 +66,8 @@ class Controller:
         self.state = state
         self._ledger = Ledger(state, catalog, nodes)
         self._moves = Moves(self._ledger)
+        self._draining = Draining(self._ledger, self._moves)
+        self._failover = Failover(self._ledger)
         self._running = {q.name: q for q in state.queries.values() if q.running}
         self._query_ids = count(max(state.queries, default=0) + 1)
 
@@ -75,31 +83,49 @@ class Controller:
     def running_names(self) -> Iterable[str]:
         return self._running.keys()
 
+    def runs(self, carrier: str) -> bool:
+        """Whether a carrier is to run; those that nobody needed when the job was started do not."""
+        return carrier in self._ledger.runs
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        """All that the job has now, whatever their state."""
+        return self._ledger.nodes
+
+    def users(self, fragment: int) -> Sequence[PartRecord]:
+        """The parts of queries that a fragment answers now."""
+        return self._ledger.users.get(fragment, [])
+
+    def tell(self, kind: Kind, text: str, *, fragment: int | None = None, nodes: Iterable[str] = ()) -> None:
+        """An entry of the history that somebody else decided."""
+        self._ledger.tell(kind, text, fragment=fragment, nodes=nodes)
+
     # --- queries come and go -----------------------------------------------------------------------------------------
 
     def submit(self, submissions: Sequence[Submission]) -> list[Instruction]:
         """Takes queries in. Those that come together may share a new carrier."""
         ledger = self._ledger
         wanted: dict[str, list[Template]] = {}
-        for submission in submissions:
-            for pipeline in submission.pipelines:
+        places = [self._places(submission) for submission in submissions]
+        for submission, nodes in zip(submissions, places, strict=True):
+            for pipeline, node in product(submission.pipelines, nodes):
                 template = template_of(pipeline)
-                known = ledger.reusable(pipeline, submission.node) or ledger.covering(template, submission.node)
-                if known is None:
-                    wanted.setdefault(submission.node or ledger.nodes[0], []).append(template)
-        for node, templates in wanted.items():
-            ledger.new_carriers(templates, node)
+                if (ledger.reusable(pipeline, node) or ledger.covering(template, node)) is None:
+                    wanted.setdefault(node or ledger.first_node, []).append(template)
+        for name, templates in wanted.items():
+            ledger.new_carriers(templates, name)
         touched: dict[str, None] = {}
-        for submission in submissions:
-            touched |= dict.fromkeys(self._submit(submission))
+        for submission, nodes in zip(submissions, places, strict=True):
+            touched |= dict.fromkeys(self._submit(submission, nodes))
         return [*ledger.publish(touched), *ledger.start(touched)]
 
-    def withdraw(self, name: str) -> list[Instruction]:
+    def withdraw(self, name: str, reason: str = "asked for") -> list[Instruction]:
         query = self._running.pop(name, None)
         if query is None:
             return []
         query.running = False
         self._ledger.note(query)
+        self._ledger.tell(Kind.WITHDRAWN, f"query {name} leaves: {reason}", query=name)
         touched: dict[str, None] = {}
         followed: list[Instruction] = []
         for part in self.state.parts_of(query.id):
@@ -110,6 +136,7 @@ class Controller:
                 self._ledger.leave(fragment, part.until_us, owed=owed)
                 touched[fragment.carrier] = None
                 followed += self._moves.without(fragment)
+        self._drop_gaps(query)
         return [*self._ledger.publish(touched), *followed]
 
     # --- fragments move ----------------------------------------------------------------------------------------------
@@ -118,9 +145,88 @@ class Controller:
         """Begins to move a fragment, whose pipeline is given, to a node. Raises MoveRefused with the reason."""
         return self._moves.begin(self.state.fragments[fragment], pipeline, node, reason)
 
-    def abandon(self, move: int) -> list[Instruction]:
+    def abandon(self, move: int, reason: str = "asked for") -> list[Instruction]:
         """Takes a move back. Raises an error once its fence is passed."""
-        return self._moves.abandon(self.state.moves[move])
+        return self._moves.abandon(self.state.moves[move], reason)
+
+    def refuse_move(self, fragment: int, node: str) -> None:
+        """Raises MoveRefused if a fragment cannot move there now."""
+        record = self.state.fragments.get(fragment)
+        if record is None or not self.users(fragment):
+            raise MoveRefused(f"no query uses fragment {fragment}")
+        self._moves.refuse_nonsense(record, node)
+        if (query := self._moves.copied_on(record, node)) is not None:
+            raise MoveRefused(f"another copy of query {query} is on node {node}; copies stay on nodes of their own")
+
+    def node_of(self, fragment: int) -> str:
+        return self._ledger.node_of(fragment)
+
+    def used_by(self, fragment: int) -> str:
+        """The queries that a fragment answers, in a few words."""
+        return self._ledger.used_by(self.state.fragments[fragment])
+
+    @property
+    def moves_under_way(self) -> Iterable[MoveRecord]:
+        return self._ledger.moves.values()
+
+    # --- nodes come and go -------------------------------------------------------------------------------------------
+
+    def add_node(self, node: str, reason: str) -> None:
+        self._ledger.nodes = (*self._ledger.nodes, node)
+        self._ledger.tell(Kind.NODE_JOINED, f"node {node} joins: {reason}", nodes=(node,))
+
+    def remove_node(self, node: str, reason: str) -> None:
+        """Only one that is drained. Should it come back, it takes queries again."""
+        assert self.node_state(node) == "drained", "what it runs would be lost"
+        self._ledger.nodes = tuple(name for name in self._ledger.nodes if name != node)
+        self.state.nodes[node].draining = False
+        self._ledger.note(self.state.nodes[node])
+        self._ledger.tell(Kind.NODE_LEFT, f"node {node} is given up: {reason}", nodes=(node,))
+
+    def lose_node(self, node: str, reason: str) -> list[Instruction]:
+        """A node does not answer: others go on with its carriers."""
+        return self._failover.lose(node, reason)
+
+    def node_back(self, node: str) -> list[Instruction]:
+        return self._failover.back(node)
+
+    @property
+    def lost_nodes(self) -> Set[str]:
+        return self._ledger.lost
+
+    # --- nodes are drained -------------------------------------------------------------------------------------------
+
+    def refuse_node(self, node: str | None) -> None:
+        """Raises NodeRefused when a query cannot be put there."""
+        if node is not None and (refusal := self._ledger.refusal(node)) is not None:
+            raise NodeRefused(refusal)
+
+    def refuse_copies(self, submission: Submission) -> None:
+        """Raises NodeRefused when there are fewer nodes than a query asks for copies."""
+        takers = self._ledger.takers()
+        if submission.copies > max(1, len(takers)):
+            raise NodeRefused(
+                f"query {submission.name} asks for {submission.copies} copies, each on a node of its own, and "
+                f"{len(takers)} of the job's nodes take queries now; ask for fewer, or add nodes"
+            )
+
+    def drain_node(self, node: str) -> list[Instruction]:
+        """The node takes nothing new from now on; `leaving` tells what is to move away. Raises NodeRefused."""
+        return self._draining.begin(node)
+
+    def reopen_node(self, node: str) -> None:
+        self._draining.end(node)
+
+    def leaving(self) -> list[tuple[int, str]]:
+        """Fragments that can set out from draining nodes now, each with the node it is to go to."""
+        return self._draining.leaving()
+
+    def stop_idle(self) -> list[Instruction]:
+        return self._draining.idle_carriers()
+
+    def node_state(self, node: str) -> str:
+        """open, lost, draining (something still runs there), or drained."""
+        return "lost" if node in self._ledger.lost else self._draining.state(node)
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -138,6 +244,7 @@ class Controller:
     def resume(self) -> list[Instruction]:
         """After a start from the journal: which carriers to run."""
         needed = dict.fromkeys(f.carrier for f in self.state.fragments.values() if f.status is not Status.GONE)
+        self._failover.rehome(needed)
         return [*self._ledger.publish(needed), *self._ledger.start(needed)]
 
     def rows(self, carrier: str) -> list[Row]:
@@ -146,15 +253,23 @@ class Controller:
 
     # --- decisions ---------------------------------------------------------------------------------------------------
 
-    def _submit(self, submission: Submission) -> Iterable[str]:
+    def _places(self, submission: Submission) -> Sequence[str | None]:
+        """Where the copies of a query go: a single one wherever it can be shared, several to as many nodes."""
+        if submission.copies == 1:
+            return [submission.node]
+        takers = self._ledger.takers()
+        first = [submission.node] if submission.node in takers else []
+        return [*first, *(name for name in takers if name not in first)][: submission.copies] or [submission.node]
+
+    def _submit(self, submission: Submission, nodes: Sequence[str | None]) -> Iterable[str]:
         number = next(self._query_ids)
         query = QueryRecord(number, submission.name, submission.sql, True, submission.sink, submission.origin)
         self.state.queries[query.id] = self._running[query.name] = query
         self._ledger.note(query)
-        for branch, pipeline in enumerate(submission.pipelines):
-            fragment = self._ledger.reusable(pipeline, submission.node)
+        for branch, (node, (select, pipeline)) in enumerate(product(nodes, enumerate(submission.pipelines))):
+            fragment = self._ledger.reusable(pipeline, node)
             if fragment is None:
-                fragment = self._ledger.new_fragment(pipeline, submission.node)
+                fragment = self._ledger.new_fragment(pipeline, node)
                 yield fragment.carrier
             template = self._ledger.carrier_of(fragment).template
             part = PartRecord(
@@ -164,12 +279,24 @@ class Controller:
                 fragment.id,
                 tuple(zip(submission.columns, log_columns(pipeline, template), strict=True)),
                 pipeline.window is not None,
+                keys=tuple(group_columns(pipeline, template)),
+                select=select,
             )
             self.state.parts[query.id, branch, 0] = part
             self._ledger.users.setdefault(fragment.id, []).append(part)
             if fragment.status is Status.LIVE:
                 self._begin(part, fragment, from_now=submission.from_now)
             self._ledger.note(part)
+        self._tell_submitted(query)
+
+    def _tell_submitted(self, query: QueryRecord) -> None:
+        fragments = [self.state.fragments[part.fragment] for part in self.state.parts_of(query.id)]
+        carriers = [self._ledger.carrier_of(fragment) for fragment in fragments]
+        places = [f"fragment {f.id} in carrier {c.id} on {c.node}" for f, c in zip(fragments, carriers, strict=True)]
+        why = "it is in the job file" if query.origin == "job" else "asked for"
+        text = f"query {query.name} enters as {', '.join(places)}: {why}"
+        nodes = dict.fromkeys(carrier.node for carrier in carriers)
+        self._ledger.tell(Kind.SUBMITTED, text, query=query.name, nodes=nodes)
 
     def _confirm(self, fragment: FragmentRecord, before_us: int | None) -> None:
         """A micro-batch saw the table with the fragment; the batches before it had times up to `before_us`."""
@@ -203,6 +330,19 @@ class Controller:
             self._ledger.note(turn)
         part.settled = True
         self._ledger.users[part.fragment].remove(part)
+
+    def _drop_gaps(self, query: QueryRecord) -> None:
+        """Copies answer for one span of event times together: one that began after another had ended is left out."""
+        ends: dict[int, int] = {}
+        copies = [self.state.turns(part.query, part.branch) for part in self.state.parts_of(query.id)]
+        for turns in sorted(copies, key=lambda turns: turns[0].from_us or BEGINNING_US):
+            select, begin, end = turns[0].select, turns[0].from_us or BEGINNING_US, turns[0].until_us or BEGINNING_US
+            if end != BEGINNING_US and begin > ends.get(select, begin):
+                for turn in turns:
+                    turn.until_us = BEGINNING_US
+                    self._ledger.note(turn)
+            elif end != BEGINNING_US:
+                ends[select] = max(end, ends.get(select, end))
 
     def _complete(self, part: PartRecord) -> int | None:
         return self._ledger.carrier_of(self.state.fragments[part.fragment]).complete_us

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
 
-from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, Submission
+from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
+from towpath.control.history import Kind
 from towpath.control.idle import Idle
 from towpath.control.journal import Journal
-from towpath.control.records import CarrierRecord, PartRecord
+from towpath.control.records import BEGINNING_US, CarrierRecord, PartRecord
 from towpath.errors import RuntimeFailure, UnknownQueryError
 from towpath.lang import Query, parse
 from towpath.plan.assignment import NOBODY
@@ -29,6 +30,8 @@ from towpath.store import Store
 
 log = logging.getLogger(__name__)
 
+AGAIN_S = 0.2  # between two looks at nodes that are lost
+
 
 @dataclass(frozen=True)
 class Request:
@@ -39,6 +42,10 @@ class Request:
     sink: dict[str, str] | None = None
     origin: str = "api"
     node: str | None = None  # where it is to run; None: wherever it can be shared
+    copies: int = 1  # on so many nodes at the same time
+
+
+Admit = Callable[[Sequence[Submission]], None]  # raises AdmissionRefused
 
 
 class Engine:
@@ -53,8 +60,9 @@ class Engine:
     ) -> None:
         self._store = store
         self._journal = journal
-        self._nodes = nodes
+        self._nodes = dict(nodes)
         self._catalog = catalog
+        self.admit: Admit | None = None
         self._idle = None if idle_after_s is None else Idle(idle_after_s)
         self.controller = Controller(journal.load(), catalog, list(nodes))
         self._act(self.controller.resume())
@@ -76,45 +84,109 @@ class Engine:
 
     def submit(self, requests: Iterable[Request]) -> None:
         """Takes checked queries in; one that runs under the same name is replaced, an unchanged one goes on."""
-        fresh = []
-        for request in requests:
-            running = self.controller.running(request.query.name)
-            if running is not None and running.sql == request.query.sql and running.sink == request.sink:
-                continue
-            if running is not None:
-                self.withdraw(request.query.name)
-            fresh.append(self._submission(request))
+        fresh = [self._submission(request) for request in requests if not self._runs(request)]
+        asked = [s for s in fresh if s.origin != "job"]  # what a job file says must not keep the job from starting
+        for submission in asked:
+            self.controller.refuse_node(submission.node)
+            self.controller.refuse_copies(submission)
+        if self.admit is not None:
+            self.admit(asked)
+        for submission in fresh:
+            if self.controller.running(submission.name) is not None:
+                self.withdraw(submission.name, "a new version replaces it")
         self._act(self.controller.submit(fresh))
 
-    def withdraw(self, name: str) -> None:
+    def _runs(self, request: Request) -> bool:
+        running = self.controller.running(request.query.name)
+        if running is None:
+            return False
+        parts = request.copies * len(request.query.selects)
+        same = running.sql == request.query.sql and running.sink == request.sink
+        return same and len(self.controller.state.parts_of(running.id)) == parts
+
+    def withdraw(self, name: str, reason: str = "asked for") -> None:
         if self.controller.running(name) is None:
             raise UnknownQueryError(f"no query named {name!r} is running")
-        self._act(self.controller.withdraw(name))
+        self._act(self.controller.withdraw(name, reason))
 
-    def move(self, name: str, node: str, reason: str = "asked for") -> None:
-        """Begins to move a query's fragments to a node; they go on answering meanwhile. Raises MoveRefused."""
+    def move(self, name: str, node: str, reason: str = "asked for") -> list[int]:
+        """Begins to move a query's fragments to a node; they go on answering meanwhile. Returns the moves' numbers.
+
+        Raises MoveRefused, and moves none then. Fragments that are there already stay.
+        """
         query = self.controller.running(name)
         if query is None:
             raise UnknownQueryError(f"no query named {name!r} is running")
-        made = self._pipelines(parse(query.sql, self._catalog, name))
-        for part, pipeline in zip(self.controller.state.parts_of(query.id), made, strict=True):
-            self._act(self.controller.move(part.fragment, pipeline, node, reason))
+        fragments = dict.fromkeys(part.fragment for part in self.controller.state.parts_of(query.id))
+        away = [fragment for fragment in fragments if self.controller.node_of(fragment) != node]
+        for fragment in away or fragments:
+            self.controller.refuse_move(fragment, node)
+        return [self.move_fragment(fragment, node, reason) for fragment in away]
+
+    def move_fragment(self, fragment: int, node: str, reason: str = "asked for") -> int:
+        """Begins to move one fragment; returns the number of the move. Raises MoveRefused."""
+        self.controller.refuse_move(fragment, node)
+        self._act(self.controller.move(fragment, self._pipeline_of(fragment), node, reason))
+        return max(self.controller.state.moves)
+
+    def drain_node(self, node: str) -> None:
+        """Moves everything away from a node, with every poll what can move then, and puts nothing new on it.
+
+        Raises NodeRefused.
+        """
+        self._act(self.controller.drain_node(node))
+
+    def reopen_node(self, node: str) -> None:
+        """The node takes queries again. Raises NodeRefused."""
+        self.controller.reopen_node(node)
+        self._save()
+
+    def add_node(self, name: str, runtime: Runtime, reason: str) -> None:
+        """From now on fragments can move to a node that was not there when the job was started."""
+        self._nodes[name] = runtime
+        self.controller.add_node(name, reason)
+        self._save()
+
+    def remove_node(self, name: str, reason: str) -> None:
+        """Forgets a node that is drained."""
+        self.controller.remove_node(name, reason)
+        self._nodes.pop(name).close()
+        self._save()
+
+    def tell(self, kind: Kind, text: str, *, fragment: int | None = None, nodes: Iterable[str] = ()) -> None:
+        """Writes into the history what somebody besides the controller decided."""
+        self.controller.tell(kind, text, fragment=fragment, nodes=nodes)
+        self._save()
 
     def _submission(self, request: Request) -> Submission:
         query = request.query
         names = tuple(c.name for c in query.columns)
         made = self._pipelines(query)
         return Submission(
-            query.name, query.sql, names, made, request.from_now, request.sink, request.origin, request.node
+            query.name,
+            query.sql,
+            names,
+            made,
+            request.from_now,
+            request.sink,
+            request.origin,
+            request.node,
+            request.copies,
         )
 
     def _pipelines(self, query: Query) -> tuple[Pipeline, ...]:
         return pipelines(optimise(build(query), self._catalog), self._catalog)
 
+    def _pipeline_of(self, fragment: int) -> Pipeline:
+        part = self.controller.users(fragment)[0]
+        query = self.controller.state.queries[part.query]
+        return self._pipelines(parse(query.sql, self._catalog, query.name))[part.select]
+
     # --- time passes -------------------------------------------------------------------------------------------------
 
     def poll(self) -> list[Event]:
         """Hears what the carriers did and reacts. Call it a few times a second."""
+        self._look_after_nodes()
         events = [event for node in self._nodes.values() for event in node.events()]
         for event in events:
             if isinstance(event, BatchDone):
@@ -124,9 +196,35 @@ class Engine:
         self._save()
         failed = [e for e in events if isinstance(e, CarrierFailed)]
         if failed:
+            for event in failed:
+                node = self.controller.state.carriers[event.carrier].node
+                self.tell(Kind.CARRIER_FAILED, f"carrier {event.carrier} stopped: {event.message}", nodes=[node])
             raise RuntimeFailure("\n".join(f"carrier {e.carrier} stopped: {e.message}" for e in failed))
+        self._empty_nodes()
         self._tick_idle()
         return events
+
+    def _look_after_nodes(self) -> bool:
+        """Whether a node was lost since the last time; others have its carriers now."""
+        was_lost = False
+        for name, node in self._nodes.items():
+            why, known = node.lost, name in self.controller.lost_nodes
+            if why is not None and not known:
+                log.error("node %s is lost: %s", name, why)
+                node.forget()
+                self._act(self.controller.lose_node(name, why))
+                was_lost = True
+            elif why is None and known:
+                self._act(self.controller.node_back(name))
+        return was_lost
+
+    def _empty_nodes(self) -> None:
+        """What a draining node has goes elsewhere as soon as it can."""
+        begun: list[Instruction] = []
+        for fragment, node in self.controller.leaving():
+            reason = f"{self.controller.node_of(fragment)} is being drained"
+            begun += self.controller.move(fragment, self._pipeline_of(fragment), node, reason)
+        self._act([*begun, *self.controller.stop_idle()])
 
     def _tick_idle(self) -> None:
         """A stream that has gone silent must not keep the last windows open: its event time goes on with the clock."""
@@ -140,12 +238,19 @@ class Engine:
                 self._node(carrier).tick(carrier, n, newest + int(silent_s * 1e6))
 
     def settle(self) -> None:
-        """Waits until every carrier has processed everything its inputs offer."""
-        mine: dict[str, list[str]] = {}
-        for carrier in self.carriers:
-            mine.setdefault(carrier.node, []).append(carrier.id)
-        with ThreadPoolExecutor(max(1, len(mine))) as together:
-            list(together.map(lambda node: self._nodes[node].settle(mine[node]), mine))
+        """Waits until every carrier has processed everything its inputs offer, wherever it goes on meanwhile."""
+        while True:
+            mine: dict[str, list[str]] = {}
+            for carrier in self.carriers:
+                mine.setdefault(carrier.node, []).append(carrier.id)
+            with ThreadPoolExecutor(max(1, len(mine))) as together:
+                list(together.map(self._settle_node, mine.keys(), mine.values()))
+            if not self._look_after_nodes() and not self.controller.lost_nodes & mine.keys():
+                return
+            time.sleep(AGAIN_S)
+
+    def _settle_node(self, node: str, carriers: Sequence[str]) -> None:
+        self._nodes[node].settle(carriers)
 
     def drain(self) -> list[Event]:
         """Processes everything the streams have, then closes all windows; what comes for them afterwards is late."""
@@ -176,7 +281,8 @@ class Engine:
 
     @property
     def carriers(self) -> Sequence[CarrierRecord]:
-        return [c for c in self.controller.state.carriers.values() if c.version]
+        """Those that have a table, on nodes that are there."""
+        return [c for c in self.controller.state.carriers.values() if c.version and c.node in self._nodes]
 
     def parts(self, name: str) -> list[Part]:
         """Where a query's results are."""
@@ -194,7 +300,8 @@ class Engine:
 
     def _act(self, instructions: Iterable[Instruction]) -> None:
         self._save()
-        for instruction in instructions:
+        # Many moves at once ask for the same table many times; it is written once, as it is in the end.
+        for instruction in dict.fromkeys(instructions):
             carrier = self.controller.state.carriers[instruction.carrier]
             match instruction:
                 case Publish():
@@ -202,7 +309,10 @@ class Engine:
                     self._node(carrier.id).publish(carrier.id, carrier.template, carrier.version, rows)
                 case StartCarrier():
                     log.info("starting carrier %s on %s: %s", carrier.id, carrier.node, carrier.template.family.kind)
-                    self._node(carrier.id).start(carrier.id, carrier.template)
+                    self._node(carrier.id).start(carrier.id, carrier.template, carrier.epoch)
+                case StopCarrier():
+                    log.info("stopping carrier %s on %s, which is drained", carrier.id, carrier.node)
+                    self._node(carrier.id).stop(carrier.id)
 
     def _node(self, carrier: str) -> Runtime:
         return self._nodes[self.controller.state.carriers[carrier].node]
@@ -217,12 +327,24 @@ def read_part(store: Store, part: PartRecord, carrier: str) -> Part:
     # A part that no micro-batch has confirmed yet answers for nothing.
     fragment = part.fragment if part.settled else NOBODY
     times = (part.from_us, part.until_us, part.windowed, part.moved_us, part.held_us)
-    return Part(store.results(carrier), fragment, part.columns, *times)
+    return Part(store.results(carrier), fragment, part.columns, *times, part.select, part.branch, part.keys)
+
+
+def _between(pick: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else pick(one, other)
 
 
 def whole(parts: Sequence[PartRecord]) -> list[PartRecord]:
-    """One part for each SELECT, whatever turns its fragments took."""
+    """One part for each SELECT, whatever turns its fragments took and how many copies there are."""
     first: dict[int, PartRecord] = {}
     for part in parts:
         first.setdefault(part.branch, replace(part, moved_us=None, held_us=None))
-    return list(first.values())
+    found: dict[int, PartRecord] = {}
+    for copy in (part for part in first.values() if part.settled and part.until_us != BEGINNING_US):
+        known = found.setdefault(copy.select, copy)
+        # None is the beginning of time, and its end.
+        known.from_us = _between(min, known.from_us, copy.from_us)
+        known.until_us = _between(max, known.until_us, copy.until_us)
+    for part in first.values():
+        found.setdefault(part.select, part)
+    return [found[select] for select in sorted(found)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,19 @@ from typing import Self
 from towpath.control.engine import read_part
 from towpath.control.journal import Journal
 from towpath.control.records import QueryRecord
-from towpath.results import ConsoleSink, MemorySink, ParquetSink, Part, Sink, SinkFeeder, compact, retain
+from towpath.errors import SinkError
+from towpath.kafka import PREFIX
+from towpath.results import (
+    ConsoleSink,
+    KafkaSink,
+    MemorySink,
+    ParquetSink,
+    Part,
+    Sink,
+    SinkFeeder,
+    compact,
+    retain,
+)
 from towpath.store import Store
 
 log = logging.getLogger(__name__)
@@ -23,9 +35,15 @@ FEED_S, COMPACT_S = 1.0, 20.0
 
 SINKS: dict[str, Callable[[QueryRecord], Sink]] = {
     "parquet": lambda query: ParquetSink(Path((query.sink or {})["path"])),
+    "kafka": lambda query: _kafka(query.sink or {}),
     "console": lambda query: ConsoleSink(),
     "memory": lambda query: MemorySink(),
 }
+
+
+def _kafka(sink: Mapping[str, str]) -> Sink:
+    options = {key: value for key, value in sink.items() if key.startswith(PREFIX)}
+    return KafkaSink(sink["servers"], sink["topic"], options)
 
 
 class Housekeeper:
@@ -51,16 +69,22 @@ class Housekeeper:
         return self._sinks[query]
 
     def feed_sinks(self) -> None:
-        """Brings the sinks up to what the log has now."""
+        """Brings the sinks up to what the log has now. One that fails does not keep the others waiting."""
+        failed = []
         with self._busy:
             for query, feeder, parts in self._fed():
-                feeder.feed(parts, partial(self._still, query, parts))
+                try:
+                    feeder.feed(parts, partial(self._still, query, parts))
+                except SinkError as error:
+                    failed.append(f"query {feeder.query}: {error}")
+        if failed:
+            raise SinkError("\n".join(failed))
 
     def tidy(self) -> None:
         """Merges small files of the results logs and removes what is older than the retention and was fed to sinks."""
         with self._busy:
             fed = self._fed()
-            for root in sorted((self._store.root / "results").glob("*")):
+            for root in self._store.result_logs:
                 compact(root)
                 if self._retention_us is not None:
                     needed = [feeder.position.needed_from(root, parts) for _, feeder, parts in fed]
@@ -92,10 +116,12 @@ class Housekeeper:
         tidied = time.monotonic()
         while not self._stopped.wait(FEED_S):
             try:
-                self.feed_sinks()
                 if time.monotonic() - tidied > COMPACT_S:
-                    self.tidy()
                     tidied = time.monotonic()
+                    self.tidy()
+                self.feed_sinks()
+            except SinkError as error:
+                log.warning("%s", error)
             except Exception:
                 # Results are safe in the log; the next round tries again.
                 log.exception("housekeeping failed")

@@ -6,15 +6,17 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
 from towpath.control.fence import Step
+from towpath.control.history import Entry, Kind, Told
 from towpath.control.records import (
     CarrierRecord,
     FragmentRecord,
     MoveRecord,
+    NodeRecord,
     PartRecord,
     QueryRecord,
     Record,
@@ -24,14 +26,14 @@ from towpath.control.records import (
 from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
 
-FORMAT = 3  # raised when the tables change
+FORMAT = 4  # raised when the tables change
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS carriers (
     id TEXT PRIMARY KEY, node TEXT NOT NULL, template TEXT NOT NULL, delay_us INTEGER NOT NULL,
     version INTEGER NOT NULL, inputs_us TEXT NOT NULL, watermark_us INTEGER, batches INTEGER NOT NULL,
-    late INTEGER NOT NULL);
+    late INTEGER NOT NULL, epoch INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS fragments (
     id INTEGER PRIMARY KEY, signature TEXT NOT NULL, carrier TEXT NOT NULL, rows TEXT NOT NULL,
     lookback_us INTEGER NOT NULL, span_us INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
@@ -39,13 +41,19 @@ CREATE TABLE IF NOT EXISTS fragments (
 CREATE TABLE IF NOT EXISTS parts (
     query INTEGER NOT NULL, branch INTEGER NOT NULL, turn INTEGER NOT NULL, fragment INTEGER NOT NULL,
     columns TEXT NOT NULL, windowed INTEGER NOT NULL, settled INTEGER NOT NULL, from_us INTEGER, until_us INTEGER,
-    moved_us INTEGER, held_us INTEGER, PRIMARY KEY (query, branch, turn));
+    moved_us INTEGER, held_us INTEGER, keys TEXT NOT NULL, "select" INTEGER NOT NULL,
+    PRIMARY KEY (query, branch, turn));
 CREATE TABLE IF NOT EXISTS queries (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT,
     origin TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS moves (
     id INTEGER PRIMARY KEY, source INTEGER NOT NULL, target INTEGER NOT NULL, columns TEXT NOT NULL,
-    reason TEXT NOT NULL, step TEXT NOT NULL, fence_us INTEGER, version INTEGER, fences INTEGER NOT NULL);
+    reason TEXT NOT NULL, step TEXT NOT NULL, fence_us INTEGER, version INTEGER, fences INTEGER NOT NULL,
+    keys TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, draining INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS history (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, at_us INTEGER NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
+    query TEXT, fragment INTEGER, nodes TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS queries_by_name ON queries (name);
 """
 
@@ -95,7 +103,27 @@ class Journal:
             state.queries[row[0]] = _query(row)
         for row in self._db.execute("SELECT * FROM moves"):
             state.moves[row[0]] = _move(row)
+        for name, draining in self._db.execute("SELECT * FROM nodes"):
+            state.nodes[name] = NodeRecord(name, bool(draining))
         return state
+
+    def history(
+        self, *, query: str | None = None, node: str | None = None, since_us: int = 0, after: int = 0, limit: int = -1
+    ) -> list[Told]:
+        """What was told, oldest first, the newest `limit`: of a query and the fragments that answered it, of a node."""
+        found = self._db.execute(
+            "SELECT kind, text, query, fragment, nodes, number, at_us FROM history "
+            "WHERE at_us >= :since AND number > :after "
+            "AND (:query IS NULL OR query = :query OR fragment IN "
+            "(SELECT p.fragment FROM parts p JOIN queries q ON q.id = p.query WHERE q.name = :query)) "
+            "AND (:node IS NULL OR EXISTS (SELECT 1 FROM json_each(nodes) WHERE value = :node)) "
+            "ORDER BY number DESC LIMIT :limit",
+            {"query": query, "node": node, "since": since_us, "after": after, "limit": limit},
+        )
+        return [
+            Told(Kind(kind), text, about, fragment, tuple(json.loads(nodes)), number, at_us)
+            for kind, text, about, fragment, nodes, number, at_us in found
+        ][::-1]
 
     # --- for readers of results --------------------------------------------------------------------------------------
 
@@ -155,7 +183,7 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
     match record:
         case CarrierRecord():
             template, inputs = json.dumps(dump_template(record.template)), json.dumps(record.inputs_us)
-            counts = (record.watermark_us, record.batches, record.late)
+            counts = (record.watermark_us, record.batches, record.late, record.epoch)
             return "carriers", (record.id, record.node, template, record.delay_us, record.version, inputs, *counts)
         case FragmentRecord():
             rows = json.dumps([{k: dump_value(v) for k, v in row.items()} for row in record.rows])
@@ -164,15 +192,20 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
             return "fragments", (*name, rows, record.lookback_us, record.span_us, *status)
         case PartRecord():
             values = list(astuple(record))
-            values[4] = json.dumps(record.columns)
+            values[4], values[11] = json.dumps(record.columns), json.dumps(record.keys)
             return "parts", tuple(values)
         case QueryRecord():
             sink = None if record.sink is None else json.dumps(record.sink)
             return "queries", (record.id, record.name, record.sql, record.running, sink, record.origin)
         case MoveRecord():
             values = list(astuple(record))
-            values[3] = json.dumps(record.columns)
+            values[3], values[9] = json.dumps(record.columns), json.dumps(record.keys)
             return "moves", tuple(values)
+        case NodeRecord():
+            return "nodes", astuple(record)
+        case Entry():
+            about = (record.query, record.fragment, json.dumps(record.nodes))
+            return "history", (None, time.time_ns() // 1000, str(record.kind), record.text, *about)
 
 
 def _carrier(row: tuple[Any, ...]) -> CarrierRecord:
@@ -189,14 +222,16 @@ def _fragment(row: tuple[Any, ...]) -> FragmentRecord:
 
 
 def _part(row: tuple[Any, ...]) -> PartRecord:
-    query, branch, turn, fragment, columns, windowed, settled, *times = row
+    query, branch, turn, fragment, columns, windowed, settled, *times, keys, select = row
     names = tuple((out, log) for out, log in json.loads(columns))
-    return PartRecord(query, branch, turn, fragment, names, bool(windowed), bool(settled), *times)
+    part = PartRecord(query, branch, turn, fragment, names, bool(windowed), bool(settled), *times)
+    return replace(part, keys=tuple(json.loads(keys)), select=select)
 
 
 def _move(row: tuple[Any, ...]) -> MoveRecord:
-    number, source, target, columns, reason, step, *rest = row
-    return MoveRecord(number, source, target, tuple(json.loads(columns)), reason, Step(step), *rest)
+    number, source, target, columns, reason, step, *rest, keys = row
+    move = MoveRecord(number, source, target, tuple(json.loads(columns)), reason, Step(step), *rest)
+    return replace(move, keys=tuple(json.loads(keys)))
 
 
 def _query(row: tuple[Any, ...]) -> QueryRecord:

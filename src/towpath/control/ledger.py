@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from towpath.control.fence import OPEN
+from towpath.control.history import Entry, Kind
 from towpath.control.records import (
     CarrierRecord,
     FragmentRecord,
@@ -29,17 +30,23 @@ class StartCarrier:
 
 
 @dataclass(frozen=True)
+class StopCarrier:
+    carrier: str
+
+
+@dataclass(frozen=True)
 class Publish:
     carrier: str
 
 
-Instruction = StartCarrier | Publish
+Instruction = StartCarrier | StopCarrier | Publish
 
 
 class Ledger:
     def __init__(self, state: State, catalog: Catalog, nodes: Sequence[str]) -> None:
         self.state = state
         self.nodes = tuple(nodes)
+        self.lost: set[str] = set()  # those of them that do not answer
         self.changed: dict[int, Record] = {}  # by identity, for the journal
         self.runs: dict[str, Run] = {}
         self._catalog = catalog
@@ -62,8 +69,50 @@ class Ledger:
     def note(self, record: Record) -> None:
         self.changed[id(record)] = record
 
+    def tell(
+        self, kind: Kind, text: str, *, query: str | None = None, fragment: int | None = None, nodes: Iterable[str] = ()
+    ) -> None:
+        """Adds an entry to the history, saved together with the records noted in this step."""
+        self.note(Entry(kind, text, query, fragment, tuple(nodes)))
+
     def carrier_of(self, fragment: FragmentRecord) -> CarrierRecord:
         return self.state.carriers[fragment.carrier]
+
+    def node_of(self, fragment: int) -> str:
+        return self.carrier_of(self.state.fragments[fragment]).node
+
+    def draining(self, node: str) -> bool:
+        record = self.state.nodes.get(node)
+        return record is not None and record.draining
+
+    def refusal(self, node: str) -> str | None:
+        """Why a node takes nothing new; None if it does."""
+        if node not in self.nodes:
+            return f"there is no node {node!r}; the job has {', '.join(self.nodes)}"
+        if node in self.lost:
+            return f"node {node} does not answer; see whether it runs (`towpath node list`, `towpath status`)"
+        if self.draining(node):
+            return f"node {node} is being drained and takes nothing new; `towpath drain {node} --undo` ends that"
+        return None
+
+    @property
+    def first_node(self) -> str:
+        """Where a query goes that may go anywhere and can be shared nowhere."""
+        return next((name for name in self.nodes if self.refusal(name) is None), self.nodes[0])
+
+    def takers(self) -> list[str]:
+        """The nodes that take queries now, the emptiest first."""
+        sizes = {name: 0 for name in self.nodes if self.refusal(name) is None}
+        for carrier, fragments in self.present.items():
+            if (node := self.state.carriers[carrier].node) in sizes:
+                sizes[node] += len(fragments)
+        return sorted(sizes, key=sizes.__getitem__)
+
+    def used_by(self, fragment: FragmentRecord) -> str:
+        """The queries that a fragment answers, in a few words."""
+        names = sorted({self.state.queries[part.query].name for part in self.users.get(fragment.id, [])})
+        more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        return f"{names[0]}{more}" if names else "no query"
 
     def rows(self, carrier: str) -> list[Row]:
         """The assignment table of a carrier."""
@@ -73,8 +122,11 @@ class Ledger:
 
     def covering(self, template: Template, node: str | None) -> CarrierRecord | None:
         """A carrier that can take a shape in, on one node or on any."""
-        here = (c for c in self.state.carriers.values() if node is None or c.node == node)
+        here = (c for c in self.state.carriers.values() if self._suits(c, node))
         return next((c for c in here if c.template.covers(template)), None)
+
+    def _suits(self, carrier: CarrierRecord, node: str | None) -> bool:
+        return carrier.node == node if node is not None else self.refusal(carrier.node) is None
 
     def new_carriers(self, templates: Iterable[Template], node: str) -> None:
         """Carriers for shapes nobody covers yet; each also covers what its family had, so that they stay few."""
@@ -105,8 +157,16 @@ class Ledger:
         for carrier in stopped:
             # The streams of a job may have changed since; what was read before came with the delay of then.
             carrier.delay_us = max(carrier.delay_us, self._delay(carrier.template.family))
-            self.runs[carrier.id] = Run(len(carrier.template.family.classes))
+            self.begin_run(carrier)
+            before = "again, from its checkpoint" if carrier.batches else "for the first time"
+            text = f"carrier {carrier.id} ({carrier.template.family.kind}) starts on {carrier.node} {before}"
+            self.tell(Kind.CARRIER_STARTED, text, nodes=[carrier.node])
         return [StartCarrier(c.id) for c in stopped]
+
+    def begin_run(self, carrier: CarrierRecord) -> None:
+        """It is started: of its micro-batches before nothing is certain."""
+        self.runs[carrier.id] = Run(len(carrier.template.family.classes))
+        self.note(carrier)
 
     # --- fragments ---------------------------------------------------------------------------------------------------
 
@@ -114,7 +174,7 @@ class Ledger:
         """A fragment with an equal signature, in a carrier that also has the columns asked for."""
         for fragment in self._by_signature.get(pipeline.signature, {}).values():
             carrier = self.carrier_of(fragment)
-            if carrier.template.covers(template_of(pipeline)) and node in (None, carrier.node):
+            if carrier.template.covers(template_of(pipeline)) and self._suits(carrier, node):
                 return fragment
         return None
 

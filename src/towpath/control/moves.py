@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 from towpath.control.fence import UNDECIDED, Happening, Step, after
+from towpath.control.history import STEPS, Kind, event_text
 from towpath.control.ledger import Instruction, Ledger
-from towpath.control.records import BEGINNING_US, FragmentRecord, MoveRecord, PartRecord, Status
+from towpath.control.records import BEGINNING_US, FragmentRecord, MoveRecord, Status
 from towpath.errors import MoveRefused
-from towpath.plan.assignment import log_columns
+from towpath.plan.assignment import group_columns, log_columns
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import template_of
 from towpath.runtime.carriers import BatchDone
@@ -27,7 +29,7 @@ class Moves:
     def begin(self, source: FragmentRecord, pipeline: Pipeline, node: str, reason: str) -> list[Instruction]:
         """Starts a move. Raises MoveRefused when it is impossible now; nothing has changed then."""
         ledger = self._ledger
-        self._refuse_nonsense(source, node)
+        self.refuse_nonsense(source, node)
         template = template_of(pipeline)
         target = ledger.reusable(pipeline, node)
         touched: list[str] = []
@@ -37,16 +39,20 @@ class Moves:
             target = ledger.new_fragment(pipeline, node)
             touched.append(target.carrier)
         ledger.unshare(source)
-        columns = tuple(log_columns(pipeline, ledger.carrier_of(target).template))
-        move = MoveRecord(next(self._ids), source.id, target.id, columns, reason)
+        template = ledger.carrier_of(target).template
+        columns, keys = tuple(log_columns(pipeline, template)), tuple(group_columns(pipeline, template))
+        move = MoveRecord(next(self._ids), source.id, target.id, columns, reason, keys=keys)
         ledger.state.moves[move.id] = ledger.moves[move.id] = move
         ledger.note(move)
+        here = ledger.carrier_of(source).node
+        text = f"fragment {source.id} ({ledger.used_by(source)}) sets out from {here} to {node}: {reason}"
+        ledger.tell(Kind.MOVE_BEGUN, text, fragment=source.id, nodes=(here, node))
         return [*ledger.publish(touched), *ledger.start(touched)]
 
-    def _refuse_nonsense(self, source: FragmentRecord, node: str) -> None:
+    def refuse_nonsense(self, source: FragmentRecord, node: str) -> None:
         ledger = self._ledger
-        if node not in ledger.nodes:
-            raise MoveRefused(f"there is no node {node!r}; the job has {', '.join(ledger.nodes)}")
+        if (refusal := ledger.refusal(node)) is not None:
+            raise MoveRefused(refusal)
         if ledger.carrier_of(source).node == node:
             raise MoveRefused(f"fragment {source.id} is on node {node} already")
         if source.status is not Status.LIVE:
@@ -54,10 +60,19 @@ class Moves:
         if any(source.id in (m.source, m.target) for m in ledger.moves.values()):
             raise MoveRefused(f"fragment {source.id} is on its way already; wait until that move is done")
 
-    def abandon(self, move: MoveRecord) -> list[Instruction]:
+    def copied_on(self, source: FragmentRecord, node: str) -> str | None:
+        """A query of which this fragment is one copy, and another one is on that node."""
+        state = self._ledger.state
+        for part in self._ledger.users.get(source.id, []):
+            twins = (p for p in state.parts_of(part.query) if p.select == part.select and p.branch != part.branch)
+            if any(self._ledger.node_of(twin.fragment) == node for twin in twins):
+                return state.queries[part.query].name
+        return None
+
+    def abandon(self, move: MoveRecord, reason: str) -> list[Instruction]:
         """Back to where it was; possible until the fence is passed."""
         ledger = self._ledger
-        self._take(move, Happening.ABANDON)
+        self._take(move, Happening.ABANDON, reason)
         source, target = ledger.state.fragments[move.source], ledger.state.fragments[move.target]
         self._hold(source, None)
         if source.status is Status.LIVE:
@@ -70,7 +85,7 @@ class Moves:
     def without(self, fragment: FragmentRecord) -> list[Instruction]:
         """A fragment that nobody uses any more has left: its move has no sense any more."""
         concerned = [m for m in self._ledger.moves.values() if m.source == fragment.id and m.step in UNDECIDED]
-        return [i for move in concerned for i in self.abandon(move)]
+        return [i for move in concerned for i in self.abandon(move, "no query uses it any more")]
 
     def is_target(self, fragment: FragmentRecord) -> bool:
         """Whether a fragment is to be kept although nobody uses it yet."""
@@ -101,8 +116,9 @@ class Moves:
         source, target = self._ledger.state.fragments[move.source], self._ledger.state.fragments[move.target]
         if target.status is not Status.LIVE or not self._caught_up(source, target):
             return []
+        published = self._fence(move, source, target)
         self._take(move, Happening.READY)
-        return self._fence(move, source, target)
+        return published
 
     def _caught_up(self, source: FragmentRecord, target: FragmentRecord) -> bool:
         there, here = self._ledger.carrier_of(source).newest_us, self._ledger.carrier_of(target).newest_us
@@ -143,8 +159,16 @@ class Moves:
             part.moved_us, part.held_us = fence_us, None
             begin = fence_us if part.from_us is None else max(fence_us, part.from_us)
             names = tuple((out, name) for (out, _), name in zip(part.columns, move.columns, strict=True))
-            turn = PartRecord(
-                part.query, part.branch, part.turn + 1, move.target, names, part.windowed, settled=True, from_us=begin
+            turn = replace(
+                part,
+                turn=part.turn + 1,
+                fragment=move.target,
+                columns=names,
+                keys=move.keys,
+                settled=True,
+                from_us=begin,
+                moved_us=None,
+                held_us=None,
             )
             ledger.state.parts[turn.query, turn.branch, turn.turn] = turn
             ledger.users.setdefault(move.target, []).append(turn)
@@ -168,8 +192,24 @@ class Moves:
             part.held_us = fence_us
             self._ledger.note(part)
 
-    def _take(self, move: MoveRecord, happening: Happening) -> None:
+    def _take(self, move: MoveRecord, happening: Happening, reason: str = "") -> None:
         move.step = after(move.step, happening)
+        self._tell(move, happening, reason)
         if move.step in (Step.DONE, Step.ABANDONED):
             del self._ledger.moves[move.id]
         self._ledger.note(move)
+
+    def _tell(self, move: MoveRecord, happening: Happening, reason: str) -> None:
+        source, target = self._ledger.state.fragments[move.source], self._ledger.state.fragments[move.target]
+        here, there = self._ledger.carrier_of(source).node, self._ledger.carrier_of(target).node
+        fence = event_text(move.fence_us)
+        said = {
+            Happening.READY: f"has caught up on {there}; fence {move.fences} at {fence}",
+            Happening.PASSED: f"answers from {there} for what begins at {fence} or later, from {here} for the rest",
+            Happening.MISSED: f"was read past {fence} on {here} before the fence was in force; a later one is tried",
+            Happening.DRAINED: f"is done on {here}; on {there} it is fragment {target.id}",
+            Happening.ABANDON: f"stays on {here}: {reason}",
+        }
+        self._ledger.tell(
+            STEPS[happening], f"fragment {source.id} {said[happening]}", fragment=source.id, nodes=(here, there)
+        )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from towpath.control.fence import Step
+from towpath.control.history import Entry
 from towpath.plan.assignment import Row
 from towpath.plan.templates import Template
 
@@ -30,6 +31,7 @@ class CarrierRecord:
     watermark_us: int | None = None
     batches: int = 0
     late: int = 0
+    epoch: int = 0  # how often another node has taken it over
 
     @property
     def newest_us(self) -> int | None:
@@ -58,7 +60,9 @@ class FragmentRecord:
 
 @dataclass
 class PartRecord:
-    """One SELECT of a query: which fragment answers it, for which event times, in which columns of the results log.
+    """Who answers a SELECT of a query: which fragment, for which event times, in which columns of the results log.
+
+    A query that asks for several copies has a part for each, which answer side by side.
 
     Fragments that move answer in turns: results whose earliest tuple is older than `moved_us` are those of this turn,
     the others those of the next.
@@ -75,6 +79,8 @@ class PartRecord:
     until_us: int | None = None
     moved_us: int | None = None
     held_us: int | None = None  # a fence that is not decided: what lies behind it is not handed out yet
+    keys: tuple[str, ...] = ()  # of an aggregate, the columns of the results log that tell a window's rows apart
+    select: int = 0  # which SELECT of the query
 
 
 @dataclass
@@ -90,6 +96,7 @@ class MoveRecord:
     fence_us: int | None = None
     version: int | None = None  # of the source's table: the batch that reports it decides
     fences: int = 0  # tried so far
+    keys: tuple[str, ...] = ()  # as `columns`, for what tells a window's rows apart
 
 
 @dataclass
@@ -102,7 +109,15 @@ class QueryRecord:
     origin: str = "api"  # "job" for those of the job file and its folder
 
 
-Record = CarrierRecord | FragmentRecord | PartRecord | QueryRecord | MoveRecord
+@dataclass
+class NodeRecord:
+    """What is to be remembered of a node of the job."""
+
+    name: str
+    draining: bool = False  # it takes nothing new
+
+
+Record = CarrierRecord | FragmentRecord | PartRecord | QueryRecord | MoveRecord | NodeRecord | Entry
 
 
 @dataclass
@@ -112,6 +127,7 @@ class State:
     parts: dict[tuple[int, int, int], PartRecord] = field(default_factory=dict)  # by query, branch, turn
     queries: dict[int, QueryRecord] = field(default_factory=dict)
     moves: dict[int, MoveRecord] = field(default_factory=dict)
+    nodes: dict[str, NodeRecord] = field(default_factory=dict)
 
     def parts_of(self, query: int) -> list[PartRecord]:
         """Whose turn it is, for each SELECT of a query."""

@@ -1,4 +1,8 @@
-"""The market as a job: three generated streams that end, standing queries, and some that come and go while it runs."""
+"""The market as a job: three generated streams that end, three nodes, standing queries, and some that come and go.
+
+Each node begins with some kinds of queries. After a third of the time a rush of greedy queries comes to one of them,
+and the policy takes a part of it to the others.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,10 @@ from pathlib import Path
 
 import duckdb
 
-from towpath.demo.queries import market_queries
+from towpath.demo.queries import greedy_queries, kinds_of, market_queries
 from towpath.job import Job, QueryDef, ResultsDef
 from towpath.nodes import EmbeddedNode
+from towpath.steering import ControlDef
 from towpath.streams.auction import EVENTS, SHARES
 from towpath.streams.base import Generator
 from towpath.streams.definition import StreamDef, StreamText, define
@@ -20,16 +25,46 @@ TRIGGER_MS = 2000
 SEED = 1
 DISORDER = "1 second"
 CHANGED_SHARE = 50  # one query in so many is submitted in the middle of the run, and one withdrawn
+RUSH_SHARE = 40  # one query in so many comes with the rush
+
+# Where queries begin, by kind; a kind that is not here begins on the first node.
+NODES = ("left", "middle", "right")
+HOMES = {
+    "tumbling aggregate": "middle",
+    "hopping aggregate": "middle",
+    "2-way join": "right",
+    "3-way join": "right",
+    "aggregate over a join": "right",
+}
+RUSHED = NODES[0]
+
+CONTROL = {
+    "policy": "zhou",
+    "options": {"tau": 4, "delta": 8, "alpha": 0.2, "refresh": 1000},
+    "every": "4 seconds",
+    "renew": "8 seconds",
+    "limits": {"rest": "1 minute"},
+}
 
 
 @dataclass(frozen=True)
 class Market:
-    queries: dict[str, str]
+    queries: dict[str, str]  # that come with the rush are not among them
+    homes: dict[str, str]  # by query, the node where it begins
+    rush: dict[str, str]
     seconds: int
 
     @classmethod
     def of(cls, queries: int, seconds: int) -> Market:
-        return cls(market_queries(queries), seconds)
+        """So many queries, those that come with the rush included."""
+        rush = max(1, queries // RUSH_SHARE)
+        homes = {name: HOMES.get(kind, NODES[0]) for name, kind in kinds_of(queries - rush).items()}
+        return cls(market_queries(queries - rush), homes, greedy_queries(rush), seconds)
+
+    @property
+    def rush_s(self) -> float:
+        """When the rush comes."""
+        return self.seconds / 3
 
     @property
     def late_comers(self) -> list[str]:
@@ -48,10 +83,15 @@ class Market:
 
     def job(self, store: Path, cores: int) -> Job:
         later = set(self.late_comers)
-        early = {name: QueryDef.model_validate({"sql": sql}) for name, sql in self.queries.items() if name not in later}
+        early = {
+            name: QueryDef.model_validate({"sql": sql, "node": self.homes[name]})
+            for name, sql in self.queries.items()
+            if name not in later
+        }
         node = EmbeddedNode.model_validate({"type": "embedded", "cores": cores, "memory": "2g"})
         streams = {table: self._stream(table) for table in SHARES}
-        return Job(store, TRIGGER_MS, streams, {"local": node}, early, None, ResultsDef.model_validate({}))
+        results, control = ResultsDef.model_validate({}), ControlDef.model_validate(CONTROL)
+        return Job(store, TRIGGER_MS, streams, dict.fromkeys(NODES, node), early, None, results, control)
 
     @property
     def total_events(self) -> int:

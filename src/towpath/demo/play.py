@@ -1,8 +1,10 @@
-"""One performance: the market runs, queries come and go in the middle, it ends, and every answer is checked."""
+"""One performance: the market runs, a rush comes to one node and is spread, queries come and go, all is checked."""
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,15 +12,26 @@ from pathlib import Path
 import pyarrow as pa
 
 from towpath.api import start
+from towpath.control.fence import UNDECIDED, Step
+from towpath.control.records import MoveRecord
 from towpath.demo.check import Checked, check
-from towpath.demo.market import Market
+from towpath.demo.market import RUSHED, Market
 from towpath.demo.memory import resident_bytes
+from towpath.job import QueryDef
 from towpath.monitor import Figures, Monitor, Rate
 from towpath.reader import Reader
 from towpath.runtime.carriers import Event
 from towpath.store import Store
 
 SAMPLE_ROWS = 5
+SHOWN_MOVES = 5
+
+
+@dataclass(frozen=True)
+class NodeFigures:
+    node: str
+    fragments: int
+    load: float  # share of its cores
 
 
 @dataclass(frozen=True)
@@ -26,6 +39,10 @@ class Scene:
     """What there is to see at a moment."""
 
     figures: Figures
+    nodes: tuple[NodeFigures, ...]
+    moving: int  # fragments on their way to another node
+    moved: int  # those that answer from there
+    newest_moves: tuple[str, ...]
     elapsed_s: float
     events: int  # of the market that every carrier has processed
     events_per_s: float
@@ -50,14 +67,25 @@ class Play:
     def run(self, look: Callable[[], None]) -> None:
         """`look` is called a few times a second."""
 
+        begun = threading.Event()
+
         def watch(events: list[Event]) -> None:
             self._monitor.hear(events)
+            if all(carrier.batches for carrier in self._running.engine.carriers):
+                begun.set()
             look()
 
+        def run_until(second: float, stopped: threading.Event | None = None) -> None:
+            left = self._begun + second - time.monotonic()
+            self._running.run(seconds=max(0.0, left), stopped=stopped, watch=watch)
+
         half = self._market.seconds / 2
-        self._running.run(seconds=half, watch=watch)
+        run_until(self._market.rush_s)
+        run_until(half, begun)  # a slow machine is given time to start everything before the rush
+        self._rush()
+        run_until(half)
         self._change_queries()
-        self._running.run(seconds=self._market.seconds - half, watch=watch)
+        run_until(self._market.seconds)
 
     def scene(self) -> Scene:
         figures = self._monitor.figures()
@@ -66,7 +94,34 @@ class Play:
         events = self._market.events(figures.event_us)
         behind_s = min(elapsed_s, self._market.seconds) - self._market.seconds_until(figures.event_us)
         rate = self._rate.note(now, events)
-        return Scene(figures, elapsed_s, events, rate, max(0.0, behind_s), self._submitted, self._withdrawn)
+        moves = list(self._running.engine.controller.state.moves.values())
+        return Scene(
+            figures,
+            tuple(self._nodes()),
+            sum(move.step in UNDECIDED for move in moves),
+            sum(move.step in (Step.DRAINING, Step.DONE) for move in moves),
+            tuple(self._told(move) for move in moves[-SHOWN_MOVES:]),
+            elapsed_s,
+            events,
+            rate,
+            max(0.0, behind_s),
+            self._submitted,
+            self._withdrawn,
+        )
+
+    def _nodes(self) -> Iterator[NodeFigures]:
+        assert self._running.loop is not None, "the market has a policy"
+        situation = self._running.loop.situation
+        places = Counter(map(situation.node_of, situation.fragments))
+        for node in situation.cores:
+            yield NodeFigures(node, places[node], situation.load(node))
+
+    def _told(self, move: MoveRecord) -> str:
+        state = self._running.engine.controller.state
+        source, target = state.fragments[move.source], state.fragments[move.target]
+        here, there = (state.carriers[f.carrier].node for f in (source, target))
+        names = {state.queries[p.query].name for p in state.parts.values() if p.fragment == source.id}
+        return f"{', '.join(sorted(names))}: {here} -> {there}, {move.step} ({move.reason})"
 
     def sample(self) -> tuple[str, pa.Table]:
         """A query and its newest results."""
@@ -87,6 +142,11 @@ class Play:
     def check(self) -> Iterator[Checked]:
         with self._market.recorded() as recorded:
             yield from check(Reader(self._store), self._running.job.catalog, recorded)
+
+    def _rush(self) -> None:
+        rush = {name: {"sql": sql, "node": RUSHED, "from": "now"} for name, sql in self._market.rush.items()}
+        self._running.submit_all({name: QueryDef.model_validate(query) for name, query in rush.items()})
+        self._submitted += len(rush)
 
     def _change_queries(self) -> None:
         for name in self._market.late_comers:

@@ -15,6 +15,7 @@ Draw = Callable[[Random], object]
 
 CONSTANTS: dict[str, Draw] = {
     "price": lambda rng: round(rng.uniform(1, 500), 2),
+    "low": lambda rng: round(rng.uniform(1, 10), 2),
     "high": lambda rng: round(rng.uniform(800, 995), 2),
     "bound": lambda rng: round(rng.uniform(960, 1000), 2),
     "rate": lambda rng: round(rng.uniform(0.5, 1.5), 3),
@@ -103,6 +104,8 @@ KINDS: dict[str, tuple[int, tuple[str, ...]]] = {
     ),
 }
 
+GREEDY = "SELECT auction, bidder, price FROM bids WHERE price > {low}"
+
 
 class _Constants(dict[str, str]):
     """Draws a constant every time one is asked for."""
@@ -117,17 +120,33 @@ class _Constants(dict[str, str]):
 
 def market_queries(count: int, seed: int = SEED) -> dict[str, str]:
     """So many queries under their names; always the same ones. Fewer queries are the first of more."""
+    return {name: text for name, (_, text) in _drawn(count, seed).items()}
+
+
+def kinds_of(count: int, seed: int = SEED) -> dict[str, str]:
+    """The kind of each of these queries."""
+    return {name: kind for name, (kind, _) in _drawn(count, seed).items()}
+
+
+def greedy_queries(count: int, seed: int = SEED) -> dict[str, str]:
+    """Filters that let nearly everything pass, of a shape that the market has already."""
+    constants = _Constants(Random(seed))
+    return {f"greedy{number:03}": GREEDY.format_map(constants) for number in range(1, count + 1)}
+
+
+def _drawn(count: int, seed: int) -> dict[str, tuple[str, str]]:
+    """Kind and text by name."""
     rng = Random(seed)
     constants = _Constants(rng)
     weights = [weight for weight, _ in KINDS.values()]
     # First one of each shape: whatever is submitted later finds a carrier that covers it.
-    shapes = [shape for _, shapes in KINDS.values() for shape in shapes]
-    texts: list[str] = []
-    while len(texts) < count:
-        if len(texts) % REPEATED_EVERY == REPEATED_EVERY - 1:
-            texts.append(rng.choice(texts))
+    shapes = [(kind, shape) for kind, (_, shapes) in KINDS.items() for shape in shapes]
+    made: list[tuple[str, str]] = []
+    while len(made) < count:
+        if len(made) % REPEATED_EVERY == REPEATED_EVERY - 1:
+            made.append(rng.choice(made))
         else:
-            _, alike = rng.choices(list(KINDS.values()), weights)[0]
-            shape = shapes.pop(0) if shapes else rng.choice(alike)
-            texts.append(shape.format_map(constants))
-    return {f"q{number:05}": text for number, text in enumerate(texts, start=1)}
+            drawn, (_, alike) = rng.choices(list(KINDS.items()), weights)[0]
+            kind, shape = shapes.pop(0) if shapes else (drawn, rng.choice(alike))
+            made.append((kind, shape.format_map(constants)))
+    return {f"q{number:05}": one for number, one in enumerate(made, start=1)}

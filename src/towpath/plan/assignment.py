@@ -97,6 +97,12 @@ def _box(box: Box, probes: tuple[Probe, ...]) -> Row:
     return row
 
 
+def group_columns(pipeline: Pipeline, template: Template) -> Iterator[str]:
+    """The results log's column for every group of an aggregate, in order."""
+    for slot in pipeline.groups:
+        yield f"g{template.groups.index(slot)}"
+
+
 def log_columns(pipeline: Pipeline, template: Template) -> Iterator[str]:
     """The results log's column for every output of a pipeline, in order."""
     computed = dict(zip(pipeline.computed, numbered(b.slot for b in pipeline.computed), strict=True))

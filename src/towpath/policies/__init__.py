@@ -1,7 +1,9 @@
 """Policies: who decides while data flows, and how. One file or package each in this folder.
 
 The first line of a policy's docstring is its help; it has `Options`, a frozen dataclass of its settings, and
-`actors(problem, placement, options)`, which answers with the actors of runtime/moves.py.
+`actors(problem, placement, options)`, which answers with the actors of runtime/moves.py. LIVE is optional: other
+defaults of its options for a job that runs on Spark, where a move takes seconds and a measurement many micro-batches.
+So is `reported(actors)`: after a run, what its actors were told, a row for each value.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +27,8 @@ class Policy:
     help: str
     options: type
     actors: Callable[[Problem, Placement, Any], Actors]
+    live: Mapping[str, Any]
+    reported: Callable[[Actors], Sequence[Mapping[str, object]]]
 
 
 def available() -> tuple[str, ...]:
@@ -37,10 +41,11 @@ def get(name: str) -> Policy:
         raise UnknownNameError(f"no policy {name!r}; {meant(name, available())}")
     module = importlib.import_module(f"{__name__}.{name}")
     text = (inspect.getdoc(module) or "").partition("\n")[0]
-    return Policy(name, text, module.Options, module.actors)
+    reported = getattr(module, "reported", lambda actors: ())
+    return Policy(name, text, module.Options, module.actors, getattr(module, "LIVE", {}), reported)
 
 
-def options(name: str, texts: Mapping[str, str]) -> Any:
+def options(name: str, texts: Mapping[str, Any]) -> Any:
     """The options of a policy from `key=value` texts. Raises PolicyError with everything wrong in them."""
     found, mistakes = options_from(get(name).options, texts)
     if mistakes:

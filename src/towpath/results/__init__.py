@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from towpath.results.compact import Report, compact, retain
+from towpath.results.kafka import KafkaSink
 from towpath.results.log import Part, Position, committed
 from towpath.results.read import Chunk, batches, end, follow, read
 from towpath.results.render import FORMATS, render
-from towpath.results.sinks import ConsoleSink, MemorySink, ParquetSink, Sink, SinkFeeder
+from towpath.results.sinks import ConsoleSink, MemorySink, ParquetSink, Sink, SinkFeeder, Step
 
 __all__ = [
     "FORMATS",
     "Chunk",
     "ConsoleSink",
+    "KafkaSink",
     "MemorySink",
     "ParquetSink",
     "Part",
@@ -19,6 +21,7 @@ __all__ = [
     "Report",
     "Sink",
     "SinkFeeder",
+    "Step",
     "batches",
     "committed",
     "compact",

@@ -37,6 +37,7 @@ class Report:
 
 def compact(root: Path, *, min_batches: int = 32, target_rows: int = 4_000_000) -> Report:
     """Merge raw batches when there are enough of them, then small compacted files into larger ones."""
+    root = log.place(root)
     sweep(root)
     written: list[Path] = []
     batches = 0
@@ -55,6 +56,7 @@ def retain(root: Path, older_than_us_wall: int, *, keep_from_batch: int | None =
 
     Batches from `keep_from_batch` on stay, since somebody has yet to read them.
     """
+    root = log.place(root)
     sweep(root)  # or batches that a removed file had replaced would count again
     old = [
         segment.path

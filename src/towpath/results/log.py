@@ -1,7 +1,10 @@
 """The result log of a carrier: which files it is made of, and how far somebody has read it.
 
-    root/batch=<n>/part-*.parquet + _SUCCESS      one micro-batch, counts once _SUCCESS is there
-    root/compact/<first>-<last>.parquet           the batches first..last, merged and sorted
+    batch=<n>/part-*.parquet + _SUCCESS      one micro-batch, counts once _SUCCESS is there
+    compact/<first>-<last>.parquet           the batches first..last, merged and sorted
+
+A carrier that another node takes over takes its log along into the folder of its next epoch, root/e<epoch>/results;
+what lies in the folder of an earlier one was written by a node that did not know, and does not count.
 
 Everything here rests on the writer: it commits batches in the order of their numbers and never goes back behind one.
 """
@@ -19,10 +22,12 @@ from typing import Any, NamedTuple
 from towpath.errors import StoreError
 
 COMPACT = "compact"
+RESULTS = "results"
 SUCCESS = "_SUCCESS"
 NOTHING = -1  # the batch number before the first
 ATTEMPTS = 50  # a listing is spoilt only by a compaction that ends in the same millisecond, so this is never reached
 
+_EPOCH_NAME = re.compile(r"e(\d+)")
 _BATCH_NAME = re.compile(r"batch=(\d+)")
 _COMPACT_NAME = re.compile(r"(\d{12,})-(\d{12,})\.parquet")
 
@@ -47,6 +52,9 @@ class Part:
     windowed: bool = False  # a window that ends exactly at the fence is still whole
     moved_us: int | None = None  # rows whose earliest event is not before it are another part's
     held_us: int | None = None  # a fence not yet decided: rows whose earliest event is not before it must wait
+    select: int = 0  # parts of one SELECT that differ in their copy have the same rows, and each row counts once
+    copy: int = 0
+    keys: tuple[str, ...] = ()  # log columns that tell the rows of a window apart; of others, all columns do
 
     @property
     def key(self) -> Key:
@@ -131,6 +139,12 @@ class Names:
         return sorted(span for span in self.spans if not any(span.inside(other) for other in self.spans))
 
 
+def place(root: Path) -> Path:
+    """Where the log lies now."""
+    epochs = [int(m[1]) for m in map(_EPOCH_NAME.fullmatch, _entries(root)) if m]
+    return root / f"e{max(epochs)}" / RESULTS if epochs else root
+
+
 def names(root: Path) -> Names:
     # Batches first: one that is missing because it was merged has its compacted file in place by now.
     batches = {int(m[1]): root / m[0] for m in map(_BATCH_NAME.fullmatch, _entries(root)) if m}
@@ -142,12 +156,13 @@ def segments(root: Path) -> list[Segment]:
     """Everything that counts, oldest first.
 
     A directory that changes while it is listed may show a later entry and hide an earlier one, so the answer is taken
-    only when nothing but newer batches has come in the meantime.
+    only when nothing but newer batches has come in the meantime, and nobody has taken the log over.
     """
     for _ in range(ATTEMPTS):
-        before = names(root)
-        found = _compacted(root, before) + _raw(before)
-        if before.same_until_its_end(names(root)):
+        here = place(root)
+        before = names(here)
+        found = _compacted(here, before) + _raw(before)
+        if before.same_until_its_end(names(here)) and place(root) == here:
             return found
     raise StoreError(
         f"{root}: the log changed {ATTEMPTS} times while it was listed, expected a compaction now and then; "

@@ -34,6 +34,8 @@ def read(
 ) -> pa.Table:
     """The rows of all parts, ordered by result time, of the batches after one position and up to another.
 
+    Of a SELECT with several copies each row is given once, when the first copy has it.
+
     `with_time` adds the result time as a last column `_time`. Where nothing was ever written there is nobody to tell
     the types: the table then has its columns, without a type.
     """
@@ -44,6 +46,7 @@ def read(
         if not scans:
             return pa.table([pa.nulls(0)] * len(names), names=names)
         try:
+            scans += _given_before(parts, logs, scans, after or Position())
             return _run(scans, with_time).rename_columns(names)
         except duckdb.Error as error:
             # Compaction removes what it has merged; the rows are now in another file.
@@ -106,12 +109,19 @@ class _Scan:
     part: Part
     files: tuple[Path, ...]
     between: tuple[int, int] | None = None  # batch numbers (after, upto]; raw files are chosen by their name instead
+    old: bool = False  # its rows were given before, if only by this copy
+    since_us: int | None = None  # of the result time
 
     def sql(self, with_time: bool) -> str:
         columns = [source for _, source in self.part.columns] + [TIME] * with_time
         # Names may be doubled or odd, so they are given when the rows are out.
         output = ", ".join(f"{_quoted(source)} AS c{n}" for n, source in enumerate(columns))
-        return f"SELECT {output}, {TIME} AS t FROM {SCAN} WHERE {' AND '.join(self._conditions())}"
+        return f"SELECT {output}, {TIME} AS t{self._identity()} FROM {SCAN} WHERE {' AND '.join(self._conditions())}"
+
+    def _identity(self) -> str:
+        """What a row is the same by in another copy. Sums of fractions may differ there in the last digit."""
+        keys = "".join(f", {_quoted(key)} AS k{n}" for n, key in enumerate(self.part.keys))
+        return f", _born AS b, {self.part.copy:d} AS copy, {self.old} AS old{keys}"
 
     def _conditions(self) -> Iterator[str]:
         part = self.part
@@ -122,6 +132,8 @@ class _Scan:
             yield f"epoch_us(_born) < {part.moved_us:d}"
         if part.until_us is not None:
             yield f"epoch_us({TIME}) {'<=' if part.windowed else '<'} {part.until_us:d}"
+        if self.since_us is not None:
+            yield f"epoch_us({TIME}) >= {self.since_us:d}"
         if self.between:
             yield f"_batch > {self.between[0]:d} AND _batch <= {self.between[1]:d}"
 
@@ -146,11 +158,60 @@ def _scans(part: Part, found: list[Segment], after: Position, upto: Position | N
         yield _Scan(part, raw)
 
 
-def _run(scans: Sequence[_Scan], with_time: bool) -> pa.Table:
-    rows = " UNION ALL ".join(scan.sql(with_time) for scan in scans)
-    query = f"SELECT * EXCLUDE t FROM ({rows}) ORDER BY t"
+def _given_before(parts: Sequence[Part], logs: Logs, new: Sequence[_Scan], after: Position) -> list[_Scan]:
+    """Of SELECTs with several copies, the rows before the position that the new ones may be copies of."""
+    found: list[_Scan] = []
+    for select in _copied(parts):
+        fresh = [scan for scan in new if scan.part.select == select]
+        since_us = _oldest_us(fresh) if fresh else None
+        if since_us is not None:
+            before = [s for p in parts if p.select == select for s in _scans(p, logs[p.root], Position(), after)]
+            found += [replace(scan, old=True, since_us=since_us) for scan in before]
+    return found
+
+
+def _copied(parts: Sequence[Part]) -> set[int]:
+    copies = {(part.select, part.copy) for part in parts}
+    return {select for select, copy in copies if sum(s == select for s, _ in copies) > 1}
+
+
+def _oldest_us(scans: Sequence[_Scan]) -> int | None:
+    rows = " UNION ALL ".join(scan.sql(with_time=False) for scan in scans)
     with _database().cursor() as cursor:
-        return cursor.sql(query, params=[log.patterns(scan.files) for scan in scans]).to_arrow_table()
+        found = cursor.execute(f"SELECT min(epoch_us(t)) FROM ({rows})", _files(scans)).fetchone()
+    return None if found is None else found[0]
+
+
+def _run(scans: Sequence[_Scan], with_time: bool) -> pa.Table:
+    width = len(scans[0].part.columns) + with_time
+    columns = ", ".join(f"c{n}" for n in range(width))
+    copied = _copied([scan.part for scan in scans]) | {scan.part.select for scan in scans if scan.old}
+    ordered: list[_Scan] = []
+    selects: list[str] = []
+    for select in dict.fromkeys(scan.part.select for scan in scans):
+        mine = [scan for scan in scans if scan.part.select == select]
+        rows = " UNION ALL ".join(scan.sql(with_time) for scan in mine)
+        selects.append(_once(rows, columns, mine[0].part) if select in copied else f"SELECT {columns}, t FROM ({rows})")
+        ordered += mine
+    query = f"SELECT * EXCLUDE t FROM ({' UNION ALL '.join(selects)}) ORDER BY t"
+    with _database().cursor() as cursor:
+        return cursor.sql(query, params=_files(ordered)).to_arrow_table()
+
+
+def _once(rows: str, columns: str, part: Part) -> str:
+    """Rows of several copies, each once. Those that are equal in one copy are told apart by a number.
+
+    A row of that number that any copy has given before is not given again.
+    """
+    keys = [f"k{n}" for n in range(len(part.keys))] if part.windowed else [f"c{n}" for n in range(len(part.columns))]
+    same = ", ".join(["t", "b", *keys])
+    numbered = f"SELECT *, row_number() OVER (PARTITION BY copy, {same} ORDER BY old DESC) AS n FROM ({rows})"
+    first = f"row_number() OVER (PARTITION BY n, {same} ORDER BY old DESC, copy) = 1"
+    return f"SELECT {columns}, t FROM ({numbered}) QUALIFY {first} AND NOT old"
+
+
+def _files(scans: Sequence[_Scan]) -> list[list[str]]:
+    return [log.patterns(scan.files) for scan in scans]
 
 
 @functools.cache

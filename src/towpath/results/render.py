@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -62,14 +62,16 @@ def _text(tables: Iterable[pa.Table], format: str, stream: TextIO) -> int:
     return rows
 
 
-def _json(stream: TextIO) -> Callable[[pa.Table], None]:
-    def write(table: pa.Table) -> None:
-        for batch in table.to_batches(max_chunksize=10_000):
-            columns = [_json_values(column) for column in batch.columns]
-            rows = (dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True))
-            stream.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+def json_texts(table: pa.Table) -> Iterator[str]:
+    """One JSON object per row."""
+    for batch in table.to_batches(max_chunksize=10_000):
+        columns = [_json_values(column) for column in batch.columns]
+        for row in zip(*columns, strict=True):
+            yield json.dumps(dict(zip(table.column_names, row, strict=True)), ensure_ascii=False)
 
-    return write
+
+def _json(stream: TextIO) -> Callable[[pa.Table], None]:
+    return lambda table: stream.writelines(f"{text}\n" for text in json_texts(table))
 
 
 def _csv(stream: TextIO) -> Callable[[pa.Table], None]:

@@ -24,9 +24,18 @@ from towpath.results.read import batches, read
 from towpath.results.render import render
 
 
+@dataclass(frozen=True)
+class Step:
+    sink: str  # names the sink of one query of one store, for as long as the store lives
+    name: str  # the same for the same rows only
+
+
 class Sink(Protocol):
-    def write(self, table: pa.Table, step: str) -> None:
-        """Take the rows of a step. The same step comes a second time only after a crash, and with the same rows."""
+    def write(self, table: pa.Table, step: Step) -> None:
+        """Take the rows of a step.
+
+        The same step comes a second time only after a crash or a failure, and with the same rows.
+        """
 
 
 @dataclass(frozen=True)
@@ -35,12 +44,12 @@ class ParquetSink:
 
     folder: Path
 
-    def write(self, table: pa.Table, step: str) -> None:
-        final = self.folder / f"part-{step}.parquet"
+    def write(self, table: pa.Table, step: Step) -> None:
+        final = self.folder / f"part-{step.name}.parquet"
         if final.exists():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / f".tmp-{step}"  # no suffix: some tools take every *.parquet
+        temporary = self.folder / f".tmp-{step.name}"  # no suffix: some tools take every *.parquet
         pq.write_table(table, temporary)
         durable.publish(temporary, final)
 
@@ -51,7 +60,7 @@ class ConsoleSink:
 
     stream: TextIO | None = None  # standard output
 
-    def write(self, table: pa.Table, step: str) -> None:
+    def write(self, table: pa.Table, step: Step) -> None:
         render(table, "table", stream=self.stream)
 
 
@@ -61,7 +70,7 @@ class MemorySink:
 
     tables: list[pa.Table] = field(default_factory=list)
 
-    def write(self, table: pa.Table, step: str) -> None:
+    def write(self, table: pa.Table, step: Step) -> None:
         self.tables.append(table)
 
     def table(self) -> pa.Table:
@@ -85,7 +94,7 @@ class SinkFeeder:
     """
 
     def __init__(self, query: str, sink: Sink, state_file: Path | None) -> None:
-        self._query = query
+        self.query = query
         self._sink = sink
         self._file = state_file
         self._state = _load(state_file) if state_file else State()
@@ -113,7 +122,7 @@ class SinkFeeder:
         return rows
 
     def _finish(self, table: pa.Table, position: Position) -> int:
-        self._sink.write(table, self._step_name(position))
+        self._sink.write(table, Step(self._state.id, self._step_name(position)))
         self._save(State(self._state.id, position, self._state.steps + 1))
         return int(table.num_rows)
 
@@ -121,7 +130,7 @@ class SinkFeeder:
         """The same for the same rows only: also when a store was deleted and begun anew beside its sink's old files."""
         base = self._base
         content = json.dumps([self._state.id, self._state.position.to_json(base), position.to_json(base)])
-        return f"{self._query}-{self._state.steps:09d}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        return f"{self.query}-{self._state.steps:09d}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
     @property
     def _base(self) -> Path:

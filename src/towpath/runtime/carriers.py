@@ -42,8 +42,11 @@ class Runtime(Protocol):
     def publish(self, carrier: str, template: Template, version: int, rows: Sequence[Row]) -> None:
         """Replaces a carrier's assignment table; the carrier need not run."""
 
-    def start(self, carrier: str, template: Template) -> None:
-        """Starts a carrier, from its checkpoint if it has one."""
+    def start(self, carrier: str, template: Template, epoch: int) -> None:
+        """Starts a carrier, from its checkpoint if it has one.
+
+        A higher epoch than before takes it over: from then on nothing counts that an earlier one still writes.
+        """
 
     def events(self) -> list[Event]:
         """What happened since the last call."""
@@ -59,6 +62,16 @@ class Runtime(Protocol):
 
     def settle(self, carriers: Sequence[str]) -> None:
         """Returns when the carriers have processed everything their inputs offer."""
+
+    def ping(self) -> None:
+        """Returns when the node has given a sign of life."""
+
+    @property
+    def lost(self) -> str | None:
+        """Why the node cannot be reckoned with now; None while it answers."""
+
+    def forget(self) -> None:
+        """Others run the carriers of this node from now on. It is lost until it has stopped them."""
 
     @property
     def heap_bytes(self) -> int | None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from towpath.placement.problem import Placement
 
-TABLES = ("windows", "nodes", "links", "queries", "operators", "streams", "paths", "moves", "notes")
+TABLES = ("windows", "nodes", "links", "queries", "operators", "streams", "paths", "actors", "moves", "notes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +26,7 @@ class Outcome:
     operators: pd.DataFrame  # operator, taken, given, work, state_bytes
     streams: pd.DataFrame  # stream, tuples
     paths: pd.DataFrame  # query, stream, tuples, pr, delay, delay_max, delivery
+    actors: pd.DataFrame  # actor, sent, sent_bytes, received, received_bytes: messages, over the whole run
     moves: pd.DataFrame  # asked, ended, fragment, source, target, seconds, state_bytes, reason, failed
     notes: pd.DataFrame  # at, actor, text
     lost: dict[str, int]  # tuples: at_nodes, on_links, at_entry; results: to_sinks; messages: to_actors
@@ -35,12 +36,12 @@ class Outcome:
     def write(self, folder: Path, kind: Literal["parquet", "csv"] = "parquet") -> list[Path]:
         """A file for each table."""
         folder.mkdir(parents=True, exist_ok=True)
-        files = []
-        for name in TABLES:
-            table: pd.DataFrame = getattr(self, name)
-            files.append(folder / f"{name}.{kind}")
-            if kind == "parquet":
-                table.to_parquet(files[-1], index=False)
-            else:
-                table.to_csv(files[-1], index=False)
-        return files
+        return [write_table(getattr(self, name), folder / f"{name}.{kind}") for name in TABLES]
+
+
+def write_table(table: pd.DataFrame, file: Path) -> Path:
+    if file.suffix == ".parquet":
+        table.to_parquet(file, index=False)
+    else:
+        table.to_csv(file, index=False)
+    return file

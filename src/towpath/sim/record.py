@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,16 @@ from towpath.sim.plane import DataPlane
 from towpath.sim.tables import NOBODY, Array
 
 Columns = dict[str, NDArray[Any]]
+
+
+@dataclass
+class Mail:
+    """Messages of an actor."""
+
+    sent: int = 0
+    sent_bytes: int = 0
+    received: int = 0
+    received_bytes: int = 0
 
 
 class Recorder:
@@ -33,8 +44,7 @@ class Recorder:
         self._links: list[Columns] = []
         self._queries: list[Columns] = []
         self.state_bytes = 0.0  # counted by those who send them
-        self.messages = 0
-        self.message_bytes = 0
+        self._mail: dict[str, Mail] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -52,10 +62,14 @@ class Recorder:
             "bytes": float(t.links.bytes.sum()),
             "result_bytes": float(t.links.result_bytes.sum()),
             "state_bytes": self.state_bytes,
-            "messages": self.messages,
-            "message_bytes": self.message_bytes,
+            "messages": sum(mail.sent for mail in self._mail.values()),
+            "message_bytes": sum(mail.sent_bytes for mail in self._mail.values()),
             "lost": int(sum(self.lost().values())),
         }
+
+    def mail(self, actor: str) -> Mail:
+        """What an actor has sent and received so far."""
+        return self._mail.setdefault(actor, Mail())
 
     def lost(self) -> dict[str, int]:
         clock = self._plane.t.clock[0]
@@ -165,6 +179,10 @@ class Recorder:
                 "state_bytes": counts.state.sum(axis=1),
             }
         )
+
+    def actors(self) -> pd.DataFrame:
+        rows = [{"actor": actor, **asdict(mail)} for actor, mail in self._mail.items()]
+        return pd.DataFrame(rows, columns=["actor", *(f.name for f in fields(Mail))])
 
     def streams(self) -> pd.DataFrame:
         names = self._columns.points[: self._columns.streams]

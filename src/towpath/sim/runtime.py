@@ -102,12 +102,9 @@ class Simulation:
     # --- actors ------------------------------------------------------------------------------------------------------
 
     def _tell(self, address: str, event: Event) -> None:
-        actor = self._by_address.get(address)
-        if actor is None or not self._is_reachable(address):
-            self._unanswered += isinstance(event, seam.Arrived)
-            return
-        for instruction in actor.handle(event):
-            self._do(address, instruction)
+        if self._is_reachable(address):
+            for instruction in self._by_address[address].handle(event):
+                self._do(address, instruction)
 
     def _is_reachable(self, address: str) -> bool:
         n = self._problem.cluster.position.get(address)
@@ -131,8 +128,9 @@ class Simulation:
     def _send(self, sender: str, to: str, message: object, size: int) -> None:
         """Between nodes a message takes the link; a manager has no node and is as far away as the network's latency."""
         position, now = self._problem.cluster.position, self._kernel.now
-        self._recorder.messages += 1
-        self._recorder.message_bytes += size
+        mail = self._recorder.mail(sender)
+        mail.sent += 1
+        mail.sent_bytes += size
         arrives = now + self._problem.cluster.network.latency
         if sender in position and to in position and sender != to:
             if not self._plane.is_up(position[sender], position[to]):
@@ -140,7 +138,16 @@ class Simulation:
                 return
             _, arrives = self._plane.cross(position[sender], position[to], float(size))
         if arrives < inf:
-            self._kernel.at(arrives, lambda: self._tell(to, seam.Arrived(self._kernel.now, sender, message)))
+            self._kernel.at(arrives, partial(self._deliver, sender, to, message, size))
+
+    def _deliver(self, sender: str, to: str, message: object, size: int) -> None:
+        if to not in self._by_address or not self._is_reachable(to):
+            self._unanswered += 1
+            return
+        mail = self._recorder.mail(to)
+        mail.received += 1
+        mail.received_bytes += size
+        self._tell(to, seam.Arrived(self._kernel.now, sender, message))
 
     def _measure(self) -> None:
         position = self._problem.cluster.position
@@ -228,6 +235,7 @@ class Simulation:
             links=recorder.links(),
             queries=recorder.queries(),
             operators=recorder.operators(),
+            actors=recorder.actors(),
             streams=recorder.streams(),
             paths=recorder.paths(),
             moves=pd.DataFrame(self._move_rows, columns=MOVE_COLUMNS),

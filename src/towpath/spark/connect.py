@@ -21,6 +21,7 @@ from towpath.spark.node import session_settings
 USER = "towpath"
 PORT = 15002  # of an address that names none
 ANSWER_S = 10.0
+LISTENS_S = 1.0
 # PySpark asks the environment, not the session, whose functions to make.
 _SWITCH = "SPARK_CONNECT_MODE_ENABLED"
 _switching = threading.Lock()
@@ -52,6 +53,15 @@ def connect(name: str, node: ConnectNode, store: Path) -> SparkSession:
             "    -> see that it runs (`towpath node list` for those of this machine) and that its version is PySpark's"
         ) from error
     return session  # type: ignore[return-value]  # the two kinds of session have one interface, not one class
+
+
+def listens(address: str) -> bool:
+    """Whether anybody accepts connections there. A process that hangs still does."""
+    try:
+        with socket.create_connection(_host_and_port(address), timeout=LISTENS_S):
+            return True
+    except OSError:
+        return False
 
 
 def _host_and_port(address: str) -> tuple[str, int]:

@@ -1,8 +1,8 @@
 """Sources of a carrier as streaming DataFrames.
 
 A class with a single stream of files, or with streams that share a folder and differ in the value of a column, is read
-by Spark's own reader: a lone query pays for nothing. Everything else (several streams that must be aligned, generators)
-comes through a feed.
+by Spark's own reader: a lone query pays for nothing. So is a topic of Kafka; streams of different topics are never of
+one class. Everything else (several streams that must be aligned, generators) comes through a feed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from pyspark.sql import functions as F
 from towpath.arrow import arrow_schema
 from towpath.schema import Type
 from towpath.spark.feeds import FEED
+from towpath.spark.kafka import KEY, read_topic
 from towpath.spark.types import ddl
 from towpath.streams.definition import StreamDef
-from towpath.streams.sources import FilesSource
+from towpath.streams.sources import FilesSource, KafkaSource
 
 FILES_PER_TRIGGER = 1000  # so that catching up comes in bites
 
 
 @dataclass(frozen=True)
 class InputPlace:
-    """Where a carrier's input keeps its files: the index of a feed, ticks, and the sign that it is to be drained."""
+    """Where a carrier's input keeps its files: ticks, the index of a feed, and the sign that it is to be drained."""
 
     folder: Path
+    index: Path  # of a feed's files
     drain: Path
     anchor_us: int  # wall-clock time at which generators start
     parallelism: int
@@ -58,7 +60,7 @@ def open_input(
     """The tuples of one source: `<alias>_<column>`, `<alias>__stream`, `<alias>__us`, `_event` with the watermark."""
     stream = streams[0].stream
     place.ticks.mkdir(parents=True, exist_ok=True)
-    raw = _native(spark, streams) if _is_native(streams) else _feed(spark, streams, place)
+    raw = _raw(spark, streams, place)
     event = F.col(stream.time).cast("timestamp").alias("_event")
     rows = raw.where(F.col(stream.time).isNotNull()).select(
         event, F.col("_stream").alias(f"{alias}__stream"), *(F.col(c).alias(f"{alias}_{c}") for c in columns)
@@ -75,6 +77,12 @@ def open_input(
     newest = F.max(F.unix_micros("_event")).alias("newest")
     observed = marked.observe(f"input_{alias}", F.count(F.lit(1)).alias("rows"), newest)
     return observed.withColumn(f"{alias}__us", F.unix_micros("_event"))
+
+
+def _raw(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:
+    if isinstance(streams[0].source, KafkaSource):
+        return _topic(spark, streams, place)
+    return _native(spark, streams) if _is_native(streams) else _feed(spark, streams, place)
 
 
 def _is_native(streams: Sequence[StreamDef]) -> bool:
@@ -100,12 +108,34 @@ def _native(spark: SparkSession, streams: Sequence[StreamDef]) -> DataFrame:
         return rows.withColumn("_stream", F.lit(streams[0].stream.name))
     column = first.part[0]
     parts = [(s.source.part[1], s.stream.name) for s in streams if isinstance(s.source, FilesSource) and s.source.part]
+    return _told_apart(spark, rows, parts, column, columns[column])
+
+
+def _topic(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:
+    first = streams[0].source
+    assert isinstance(first, KafkaSource)
+    columns = {c.name: c.type for c in streams[0].stream.columns}
+    rows = read_topic(spark, first, columns, place.anchor_us)
+    named = [(s.source, s.stream.name) for s in streams if isinstance(s.source, KafkaSource)]
+    if first.part is not None:
+        parts = [(source.part[1], name) for source, name in named if source.part]
+        return _told_apart(spark, rows, parts, first.part[0], columns[first.part[0]])
+    if first.key is not None:
+        keys = [(source.key, name) for source, name in named if source.key is not None]
+        return _told_apart(spark, rows, keys, KEY, Type.STRING)
+    return rows.withColumn("_stream", F.explode(F.array(*(F.lit(name) for _, name in named))))
+
+
+def _told_apart(
+    spark: SparkSession, rows: DataFrame, parts: Sequence[tuple[str, str]], column: str, type_: Type
+) -> DataFrame:
+    """Rows with the stream they belong to; `parts` has the value of the column and the name of each."""
     if len(parts) == 1:
-        value = F.lit(parts[0][0]).cast(columns[column].value)
+        value = F.lit(parts[0][0]).cast(type_.value)
         return rows.where(F.col(column) == value).withColumn("_stream", F.lit(parts[0][1]))
     marks = ", ".join(["(?, ?)"] * len(parts))
     table = spark.sql(f"SELECT * FROM VALUES {marks} AS t(_value, _stream)", [text for part in parts for text in part])
-    typed = table.select(F.col("_value").cast(columns[column].value), "_stream")
+    typed = table.select(F.col("_value").cast(type_.value), "_stream")
     return rows.join(F.broadcast(typed), F.col(column) == F.col("_value"), "inner").drop("_value")
 
 
@@ -116,7 +146,7 @@ def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) 
         "time": first.time,
         "schema": arrow_schema(columns).serialize().to_pybytes().hex(),
         "anchor_us": place.anchor_us,
-        "index": str(place.folder / "files"),
+        "index": str(place.index),
         "drain": str(place.drain),
         "streams": [
             {

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from towpath.errors import RuntimeFailure
 from towpath.spark.assignment_source import AssignmentSource
 from towpath.spark.feeds import FeedSource
 
@@ -76,7 +78,12 @@ def open_session(settings: NodeSettings, log_folder: Path) -> SparkSession:
     everything["spark.driver.memory"] = settings.memory
     for key, value in everything.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate().newSession()
+    try:
+        session = builder.getOrCreate().newSession()
+    except PySparkException as error:
+        wanted = settings.spark.get("spark.jars.packages")
+        hint = f"\n    -> if it could not fetch {wanted}, name jar files under `jars` of the node" if wanted else ""
+        raise RuntimeFailure(f"Spark did not start: {error}{hint}") from error
     for key, value in session_settings(settings.cores, settings.spark).items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)

@@ -20,6 +20,7 @@ from towpath.errors import RuntimeFailure, StoreError
 from towpath.plan.assignment import Row
 from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
+from towpath.results.log import RESULTS
 from towpath.runtime.carriers import BatchDone, CarrierFailed, Event
 from towpath.spark import assignments
 from towpath.spark.assignment_source import FORMAT
@@ -47,12 +48,11 @@ class SparkRuntime:
         self._trigger_ms = trigger_ms
         self._anchor_us = anchor_us
         self._queries: dict[str, StreamingQuery] = {}
-        self._templates: dict[str, Template] = {}
+        self._started: dict[str, tuple[Template, int]] = {}
         self._failures: dict[str, int] = {}  # in a row, without a finished micro-batch between them
         self.restarts = 0
         self._inputs: dict[str, list[InputPlace]] = {}
         self._seen: dict[str, int] = {}
-        self._store.drain.unlink(missing_ok=True)
         register_sources(spark)
         # On an endpoint carriers outlive the controller that started them.
         self._found = {str(query.name): query for query in spark.streams.active}
@@ -63,40 +63,40 @@ class SparkRuntime:
         path.parent.mkdir(parents=True, exist_ok=True)
         assignments.publish(path, version, assignment_columns(template, column_types(template)), rows)
 
-    def start(self, carrier: str, template: Template) -> None:
-        self._templates[carrier] = template
+    def start(self, carrier: str, template: Template, epoch: int) -> None:
+        self._started[carrier] = template, epoch
         self._inputs[carrier] = []
         self._seen[carrier] = -1
         with functions_of(self._spark):
-            built = self._build(carrier, template)
-        if (found := self._found.pop(carrier, None)) is not None and found.isActive:
+            built = self._build(carrier, template, epoch)
+        name = f"{carrier}.e{epoch}"
+        if (found := self._found.pop(name, None)) is not None and found.isActive:
             self._queries[carrier] = found
             self.adopted.append(carrier)
             return
-        root = self._store.results(carrier)
-        root.mkdir(parents=True, exist_ok=True)
+        folder = self._store.open_epoch(carrier, epoch)
         if not is_remote(self._spark):
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", carrier)
         self._queries[carrier] = (
-            built.writeStream.queryName(carrier)
+            built.writeStream.queryName(name)
             .outputMode("append")
-            .option("checkpointLocation", str(self._store.checkpoint(carrier)))
+            .option("checkpointLocation", str(folder / "checkpoint"))
             .trigger(processingTime=f"{self._trigger_ms} milliseconds")
-            .foreachBatch(_writer(root))
+            .foreachBatch(_writer(folder / RESULTS))
             .start()
         )
 
-    def _build(self, carrier: str, template: Template) -> DataFrame:
+    def _build(self, carrier: str, template: Template, epoch: int) -> DataFrame:
         table = (
             self._spark.read.format(FORMAT)
             .option("path", str(self._store.assignments(carrier)))
             .option("schema", assignments.schema_ddl(assignment_columns(template, column_types(template))))
             .load()
         )
-        inputs = [self._open(carrier, template, n) for n in range(len(template.family.classes))]
+        inputs = [self._open(carrier, template, epoch, n) for n in range(len(template.family.classes))]
         return build(template, inputs, table)
 
-    def _open(self, carrier: str, template: Template, n: int) -> DataFrame:
+    def _open(self, carrier: str, template: Template, epoch: int, n: int) -> DataFrame:
         alias = f"i{n}"
         streams = [s for s in self._streams.values() if s.stream.schema_class == template.family.classes[n]]
         if not streams:
@@ -105,12 +105,14 @@ class SparkRuntime:
                 f"{dict(template.family.classes[n])}, and the job has none; give a job with other streams another store"
             )
         cores = int(self._spark.conf.get("spark.sql.shuffle.partitions", "1") or 1)
-        place = InputPlace(self._store.carrier(carrier) / alias, self._store.drain, self._anchor_us, cores)
+        ticks, index = self._store.carrier(carrier) / alias, self._store.epoch(carrier, epoch) / alias / "files"
+        place = InputPlace(ticks, index, self._store.drain, self._anchor_us, cores)
         self._inputs[carrier].append(place)
         needed = [c for c in _needed(template, alias) if streams[0].stream.column(c)]
         return open_input(self._spark, alias, streams, needed, place, ticks=_stateful(template))
 
     def events(self) -> list[Event]:
+        self._stop_strangers()
         found: list[Event] = []
         for carrier, query in list(self._queries.items()):
             found += self._progress(carrier, query)
@@ -120,6 +122,13 @@ class SparkRuntime:
                 found.append(CarrierFailed(carrier, _headline(error)))
         return found
 
+    def _stop_strangers(self) -> None:
+        """Carriers that were found running and nobody has asked for: other nodes run them by now."""
+        while self._found:
+            name, query = self._found.popitem()
+            log.warning("stopping carrier %s, which was found running and is not this node's any more", name)
+            query.stop()
+
     def _revive(self, carrier: str, error: BaseException) -> bool:
         """Starts a carrier that failed again: a full disk or a busy machine passes. Says whether it tried."""
         self._failures[carrier] = self._failures.get(carrier, 0) + 1
@@ -127,7 +136,7 @@ class SparkRuntime:
         if self._failures[carrier] >= ATTEMPTS:
             return False
         self.restarts += 1
-        self.start(carrier, self._templates[carrier])
+        self.start(carrier, *self._started[carrier])
         return True
 
     def _progress(self, carrier: str, query: StreamingQuery) -> list[Event]:
@@ -179,6 +188,15 @@ class SparkRuntime:
             except PySparkException as error:
                 if not self._revive(carrier, error):
                     raise RuntimeFailure(f"carrier {carrier} stopped: {_headline(error)}") from error
+
+    lost: str | None = None  # it lives and dies with whoever asks; control/watched.py looks after endpoints
+
+    def ping(self) -> None:
+        self._spark.conf.get("spark.sql.session.timeZone")
+
+    def forget(self) -> None:
+        self.close()
+        self._queries.clear()
 
     @property
     def heap_bytes(self) -> int | None:

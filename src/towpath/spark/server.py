@@ -22,6 +22,7 @@ from towpath.spark.node import server_settings
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PATIENCE_S = 90.0
 LOG_LINES = 15
+LOOPBACK = ("spark.driver.host", "spark.driver.bindAddress")  # where the workers of a cluster would look in vain
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,19 @@ def servers() -> dict[str, Server]:
 
 
 def start(
-    name: str, cores: int, memory: str, port: int | None, spark: Mapping[str, str], look: Callable[[], None]
+    name: str,
+    cores: int,
+    memory: str,
+    port: int | None,
+    spark: Mapping[str, str],
+    look: Callable[[], None],
+    *,
+    master: str | None = None,
 ) -> Server:
-    """Starts a server and waits until it answers; `look` is called meanwhile."""
+    """Starts a server and waits until it answers; `look` is called meanwhile.
+
+    With `master`, a cluster does the work: `cores` are the cluster's then, and `memory` is of the server alone.
+    """
     known = servers().get(name)
     if known is not None and known.alive:
         raise RuntimeFailure(f"node {name} runs already at {known.address} (process {known.pid}); stop it first")
@@ -64,8 +75,11 @@ def start(
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
     }
+    if master is not None:
+        settings = {key: value for key, value in settings.items() if key not in LOOPBACK or key in spark}
+        settings["spark.cores.max"] = str(cores)
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--class", SERVER]
-    command += ["--name", f"towpath-{name}", "--master", f"local[{cores}]", "--driver-memory", memory]
+    command += ["--name", f"towpath-{name}", "--master", master or f"local[{cores}]", "--driver-memory", memory]
     command += [text for key, value in settings.items() for text in ("--conf", f"{key}={value}")]
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
+from towpath.errors import Problem
 from towpath.schema import Column, Stream, Type
 from towpath.settings import Duration, Milliseconds, Settings, listed, meant, refusal, shown
-from towpath.streams.sources import FilesSource, Source
+from towpath.streams.sources import DESCRIBED, KafkaSource, Source
 
 MOST_STREAMS_OF_A_RANGE = 10_000
 
@@ -57,16 +59,16 @@ class StreamText(Settings):
     @classmethod
     def _belong_to_the_source(cls, columns: dict[str, Type] | None, info: ValidationInfo) -> dict[str, Type] | None:
         source = info.data.get("source")
-        if isinstance(source, FilesSource) and not columns:
+        if isinstance(source, DESCRIBED) and not columns:
             raise refusal("is missing", "name the columns: schema: {price: double, at: timestamp}")
-        if source and not isinstance(source, FilesSource) and columns is not None:
+        if source and not isinstance(source, DESCRIBED) and columns is not None:
             raise refusal(f"a source of type {source.type} brings its own columns", "remove schema")
         bad = [name for name in columns or {} if not IDENTIFIER.fullmatch(name)]
         if bad:
             raise refusal(
                 f"not names of columns: {listed(bad)}", "use letters, digits and _, not beginning with a digit"
             )
-        if isinstance(source, FilesSource) and source.part and columns:
+        if isinstance(source, DESCRIBED) and source.part and columns:
             _check_part(*source.part, columns)
         lower = [name.lower() for name in columns or {}]
         alike = [name for name in columns or {} if lower.count(name.lower()) > 1]
@@ -80,9 +82,9 @@ class StreamText(Settings):
     @classmethod
     def _is_a_timestamp(cls, time: str | None, info: ValidationInfo) -> str | None:
         source, columns = info.data.get("source"), info.data.get("columns")
-        if source and not isinstance(source, FilesSource) and time is not None:
+        if source and not isinstance(source, DESCRIBED) and time is not None:
             raise refusal(f"a source of type {source.type} brings its own time column, {source.time}", "remove time")
-        if isinstance(source, FilesSource) and time is None:
+        if isinstance(source, DESCRIBED) and time is None:
             raise refusal("is missing", "name the column of type timestamp that holds the event time, as in time: at")
         if columns and time is not None and time not in columns:
             raise refusal(f"there is no column {shown(time)} in the schema", meant(time, columns))
@@ -105,14 +107,29 @@ def _check_part(column: str, value: str, columns: dict[str, Type]) -> None:
 
 def define(name: str, text: StreamText) -> StreamDef:
     source = text.source
-    if isinstance(source, FilesSource):
+    if isinstance(source, DESCRIBED):
         assert text.columns and text.time  # its validators saw to it
         columns = tuple(Column(*item) for item in text.columns.items())
-        stream = Stream(name, columns, text.time, text.delay_us or 0)
+        stream = Stream(name, columns, text.time, text.delay_us or 0, origin=source.origin)
     else:
         delay_us = source.disorder_us if text.delay_us is None else text.delay_us
         stream = Stream(name, source.columns, source.time, delay_us, source.stream_rate)
     return StreamDef(stream, source, text.idle_after_ms)
+
+
+def unlike(streams: Mapping[str, StreamDef]) -> Iterator[Problem]:
+    """Streams that one subscription has to serve, and that ask for different ones."""
+    first: dict[object, str] = {}
+    for name, definition in streams.items():
+        source = definition.source
+        if not isinstance(source, KafkaSource):
+            continue
+        other = first.setdefault(definition.stream.schema_class, name)
+        known = streams[other].source
+        assert isinstance(known, KafkaSource)
+        if (source.servers, source.options) != (known.servers, known.options):
+            message = f"{name} and {other} read the topic {source.topic} with different servers or options"
+            yield Problem(f"streams.{name}.source", message, "make them the same; two clusters need two jobs")
 
 
 def members(key: str) -> list[tuple[str, int | None]]:

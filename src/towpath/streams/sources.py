@@ -5,16 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from towpath.arrow import ARROW
+from towpath.kafka import KafkaOptions, Servers, Topic
 from towpath.schema import Column, Type
-from towpath.settings import Duration, Instant, Location, Number, Settings, Whole, refusal
+from towpath.settings import Duration, Instant, Location, Number, Settings, Whole, refusal, shown
 from towpath.streams.registry import generator
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 
 _TYPES = {arrow: type_ for type_, arrow in ARROW.items()}
+
+
+def _names_one_column(where: dict[str, str | int | bool] | None) -> dict[str, str | int | bool] | None:
+    if where is not None and len(where) != 1:
+        raise refusal(f"expected one column with its value, got {len(where)}", "write it like {device: pump7}")
+    return where
+
+
+# Several streams in one place, told apart by the value of a column.
+Where = Annotated[
+    dict[str, str | Whole | bool] | None, AfterValidator(_names_one_column), Field(examples=["{device: pump7}"])
+]
+
+
+def _part(where: dict[str, str | int | bool] | None) -> tuple[str, str] | None:
+    if where is None:
+        return None
+    ((column, value),) = where.items()
+    return column, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class FilesSource(Settings):
@@ -24,8 +44,7 @@ class FilesSource(Settings):
     path: Location = Field(examples=["./bids"])
     format: Literal["parquet", "csv", "json"] = Field(examples=["parquet"])
     header: bool = True  # of CSV
-    # Several streams in one folder, told apart by the value of a column.
-    where: dict[str, str | Whole | bool] | None = Field(default=None, examples=["{device: pump7}"])
+    where: Where = None
 
     @field_validator("path")
     @classmethod
@@ -34,13 +53,6 @@ class FilesSource(Settings):
             what = "is a file" if Path(path).exists() else "does not exist"
             raise refusal(f"expected a folder, but {path} {what}", "a path is relative to the job file")
         return path
-
-    @field_validator("where")
-    @classmethod
-    def _names_one_column(cls, where: dict[str, str | int | bool] | None) -> dict[str, str | int | bool] | None:
-        if where is not None and len(where) != 1:
-            raise refusal(f"expected one column with its value, got {len(where)}", "write it like {device: pump7}")
-        return where
 
     @field_validator("header")
     @classmethod
@@ -52,10 +64,46 @@ class FilesSource(Settings):
     @property
     def part(self) -> tuple[str, str] | None:
         """The column that tells this stream's rows from those of others in the folder, and its value as text."""
-        if self.where is None:
-            return None
-        ((column, value),) = self.where.items()
-        return column, str(value).lower() if isinstance(value, bool) else str(value)
+        return _part(self.where)
+
+    @property
+    def origin(self) -> str:
+        """Nothing: streams of files are aligned with each other by a feed, wherever they come from."""
+        return ""
+
+
+class KafkaSource(Settings):
+    """A topic of Kafka."""
+
+    type: Literal["kafka"]
+    servers: Servers
+    topic: Topic
+    format: Literal["json"] = Field("json", examples=["json"])
+    start: Literal["earliest", "latest"] = Field("earliest", examples=["earliest"])
+    where: Where = None
+    key: str | None = Field(None, examples=["pump7"])  # only messages with this key
+    options: KafkaOptions = Field({}, examples=["{kafka.security.protocol: SSL}"])
+
+    @field_validator("key")
+    @classmethod
+    def _is_the_only_part(cls, key: str | None, info: ValidationInfo) -> str | None:
+        if key is not None and info.data.get("where") is not None:
+            raise refusal(f"expected where or key, got both ({shown(key)})", "remove one of them")
+        return key
+
+    @property
+    def part(self) -> tuple[str, str] | None:
+        """The column that tells this stream's rows from those of others in the topic, and its value as text."""
+        return _part(self.where)
+
+    @property
+    def origin(self) -> str:
+        """Topics have a watermark each, so streams are read together only if one subscription can serve them.
+
+        Servers and options are not part of it: a cluster that gets new addresses or passwords is the same cluster.
+        """
+        apart = f"by {self.part[0]}" if self.part else "by its key" if self.key is not None else "as a whole"
+        return f"topic {self.topic} from its {self.start}, {apart}"
 
 
 class RateSource(Settings):
@@ -126,9 +174,11 @@ class TrafficSource(_GeneratorSource):
         return sensor
 
 
-Source = Annotated[FilesSource | RateSource | AuctionSource | TrafficSource, Field(discriminator="type")]
+Source = Annotated[FilesSource | KafkaSource | RateSource | AuctionSource | TrafficSource, Field(discriminator="type")]
+DESCRIBED = (FilesSource, KafkaSource)  # the sources whose columns the job file names
 SOURCES: dict[str, type[Settings]] = {
     "files": FilesSource,
+    "kafka": KafkaSource,
     "rate": RateSource,
     "auction": AuctionSource,
     "traffic": TrafficSource,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ EMBEDDED = EmbeddedNode.model_validate({"type": "embedded", "cores": 2, "memory"
 ONE: Mapping[str, NodeDef] = {"local": EMBEDDED}
 TWO: Mapping[str, NodeDef] = {"local": EMBEDDED, "other": EMBEDDED}
 
+Disturb = Callable[[Towpath, int], None]
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -36,36 +38,55 @@ class Outcome:
     moves: int  # that passed their fence
 
 
-def job_of(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE) -> Job:
+def job_of(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE, copies: int = 1) -> Job:
     """A job over empty folders, one for each stream, with the queries that are there from the beginning."""
     streams = {}
     for name, stream in workload.recording.catalog.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         source = FilesSource(type="files", path=str(folder / name), format="parquet")
         streams[name] = StreamDef(stream, source, idle_after_ms=0)
-    early = {name: QueryDef.model_validate({"sql": q.sql}) for name, q in workload.queries.items() if q.submit == 0}
+    first = {name: {"sql": q.sql, "copies": copies} for name, q in workload.queries.items() if q.submit == 0}
+    early = {name: QueryDef.model_validate(query) for name, query in first.items()}
     return Job(folder / "store", 50, streams, dict(nodes), early, None, ResultsDef.model_validate({}))
 
 
-def run(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE) -> Outcome:
-    """With several nodes, queries are sent back and forth between them all the time."""
-    with start(job_of(workload, folder, nodes)) as running:
+def undisturbed(running: Towpath, phase: int) -> None: ...
+
+
+def run(
+    workload: Workload,
+    folder: Path,
+    nodes: Mapping[str, NodeDef] = ONE,
+    disturb: Disturb = undisturbed,
+    copies: int = 1,
+) -> Outcome:
+    """With several nodes, queries are sent back and forth between them all the time.
+
+    `disturb` is called when the tuples of a phase have arrived and nobody has waited for their results yet.
+    """
+    with start(job_of(workload, folder, nodes, copies)) as running:
         for phase in range(len(workload.recording.chunks)):
             if phase:
-                change_queries(running, workload, phase)
+                change_queries(running, workload, phase, copies)
                 move_queries(running, list(nodes), phase)
             arrive(workload, folder, phase)
+            disturb(running, phase)
             settle(running)
         running.drain()
         return compare(running, workload)
 
 
-def change_queries(running: Towpath, workload: Workload, phase: int) -> None:
+def change_queries(running: Towpath, workload: Workload, phase: int, copies: int = 1) -> None:
     for name, query in workload.queries.items():
         if query.submit == phase:
-            running.submit(name, query.sql)
+            running.submit(name, query.sql, copies=min(copies, answering(running)))
         if query.withdraw == phase:
             running.withdraw(name)
+
+
+def answering(running: Towpath) -> int:
+    controller = running.engine.controller
+    return len(controller.nodes) - len(controller.lost_nodes)
 
 
 def move_queries(running: Towpath, nodes: Sequence[str], phase: int) -> None:

@@ -63,6 +63,7 @@ def test_a_processor_that_gets_worse_gives_away_what_saves_connections() -> None
     assert made.agent("n3").connections == {("receive_data", "b", "a", "n1"), ("receive_data", "j", "d", "n1")}
     assert ("send_data", "a", "b", "n3") in made.agent("n1").connections
     assert ("send_data", "a", "b", "n2") not in made.agent("n1").connections
+    assert made.connections_are_as_needed()
 
 
 def test_nothing_moves_while_costs_stay_as_they_were() -> None:
@@ -124,6 +125,15 @@ def test_one_that_falls_silent_later_stops_the_move() -> None:
     made.wait(6)
     assert made.moves == []
     assert made.notes == ["b stays on n2 instead of going to n3: n1 did not answer within 5 s"]
+
+
+def test_nothing_waits_for_one_that_is_gone() -> None:
+    made = world()
+    made.mute.add("n2")
+    made.lose("n3")  # j and k are to go to n2, which has not answered yet
+    made.lose("n2")
+    assert made.notes == ["j stays on n3 instead of going to n2: n2 is gone"]
+    assert set(made.where.values()) == set(made.manager().distribution.table.values()) == {"n1"}
 
 
 def test_what_a_lost_processor_had_goes_where_the_fewest_operators_are() -> None:

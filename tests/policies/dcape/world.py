@@ -11,6 +11,7 @@ from towpath.placement.problem import Placement, Problem
 from towpath.placement.statistics import NodeStatistics, OperatorStatistics, Statistics
 from towpath.policies import dcape
 from towpath.policies.dcape.agent import Agent
+from towpath.policies.dcape.connections import Wiring, requests_for
 from towpath.policies.dcape.manager import Manager
 from towpath.runtime.moves import (
     Actor,
@@ -58,6 +59,16 @@ class World:
         found = self.actors[node]
         assert isinstance(found, Agent)
         return found
+
+    def connections_are_as_needed(self) -> bool:
+        """Every pair of neighbours on two nodes is connected, and nobody else is."""
+        wiring = Wiring(self.problem)
+        for node, agent in ((a, agent) for a, agent in self.actors.items() if isinstance(agent, Agent)):
+            requests = requests_for(wiring, self.where, node)
+            needed = {(r.verb, r.fragment, r.peer, r.host) for r in requests if r.verb != "activate"}
+            if node not in self.mute and agent.connections != needed:
+                return False
+        return True
 
     def tell(self, address: str, event: Event) -> None:
         self._waiting.append((address, event))

@@ -10,31 +10,30 @@ suggestions, and those that stand the test into moves. A manager is to the one a
     validity    the query plan manager                   connections  Algorithm 4
     properties  open descriptions                        messages     what is sent, and its size
     tiers       who manages whom                         export       statistics for a spreadsheet
+    upwards     what a manager tells the one above       relay        requests between tiers
 """
 
 from __future__ import annotations
 
 from towpath.placement.problem import Placement, Problem
 from towpath.policies.dcape.agent import Agent
+from towpath.policies.dcape.export import reported
 from towpath.policies.dcape.manager import Manager
 from towpath.policies.dcape.options import Options
-from towpath.policies.dcape.tiers import ROOT, Tier, tiers
+from towpath.policies.dcape.tiers import ROOT, tiers
 from towpath.runtime.moves import Actor, Actors
 
-__all__ = ["ROOT", "Options", "actors"]
+__all__ = ["LIVE", "ROOT", "Options", "actors", "reported"]
+
+# Spark's nodes send nothing to each other, so what they send says nothing about their load.
+LIVE = {"cost": "measured_work", "redistribution": "balance", "at_once": 10}
 
 
 def actors(problem: Problem, placement: Placement, options: Options) -> Actors:
-    nodes = [node.name for node in problem.cluster.nodes if node.cpu > 0]
+    nodes = [node for node in problem.cluster.nodes if node.cpu > 0]
+    managers = list(tiers(nodes, options.fan_out, options.group_by).managers())
     made: list[Actor] = []
-
-    def build(tier: Tier, parent: str | None) -> None:
-        made.append(Manager(tier, parent, problem, placement, options))
-        for child in tier.below:
-            if isinstance(child, Tier):
-                build(child, tier.address)
-            else:
-                made.append(Agent(child, tier.address, options.tolerance))
-
-    build(tiers(nodes, options.fan_out), None)
-    return Actors(tuple(made), {node: node for node in nodes}, options.window)
+    for n, (tier, parent) in enumerate(managers):
+        made.append(Manager(tier, parent, problem, placement, options, turn=n / len(managers)))
+        made += [Agent(node, tier.address, options.tolerance) for node in tier.below if isinstance(node, str)]
+    return Actors(tuple(made), {node.name: node.name for node in nodes}, options.window)

@@ -26,8 +26,8 @@ class Agent:
             case Arrived(_, _, Requests(origin, number, requests)):
                 for request in requests:
                     self._connect(request)
-                asked_where = any(request.verb in ("prepare", "release") for request in requests)
-                return [self._send(Done(origin, number, self.address if asked_where else ""))]
+                here = tuple((r.fragment, self.address) for r in requests if r.verb in ("prepare", "release"))
+                return [self._send(Done(origin, number, here))]
             case _:
                 return []
 

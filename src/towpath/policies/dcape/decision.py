@@ -31,8 +31,11 @@ class DecisionMaker:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self.cost: Callable[[Known], CostTable] = _named(costs, "cost", options.cost).cost
+        self.model: costs.CostModel = _named(costs, "cost", options.cost)
         self._suggest: Suggest = _named(redistribution, "redistribution", options.redistribution).suggest
+
+    def cost(self, known: Known) -> CostTable:
+        return costs.cost(self.model, known)
 
     def decide(self, known: Known, before: Mapping[str, float], held: frozenset[str]) -> Decided:
         table = self.cost(known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from towpath.placement.problem import Problem
@@ -21,9 +21,25 @@ class Known:
     table: Mapping[str, str]  # fragment -> processor: a node, or the manager of some
     descriptions: Descriptions
     alive: tuple[str, ...]
+    told: Mapping[str, float] = field(default_factory=dict)  # of fragments that managers below have: what they cost
+    others: Mapping[str, float] = field(default_factory=dict)  # what those cost that a manager below did not name
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # the nodes of managers below
 
     def on(self, processor: str) -> list[str]:
         return [fragment for fragment, at in self.table.items() if at == processor]
+
+    def sums(self, amounts: Mapping[str, float]) -> dict[str, float]:
+        """Amounts of fragments by processor."""
+        found = {processor: self.others.get(processor, 0.0) for processor in self.alive}
+        for fragment, processor in self.table.items():
+            if processor in found:
+                found[processor] += amounts[fragment]
+        return found
+
+    def from_above(self, address: str) -> Known:
+        """All of it as one processor: what leaves it is what goes to somebody else."""
+        table, others = dict.fromkeys(self.table, address), {address: sum(self.others.values())}
+        return replace(self, table=table, alive=(address,), others=others)
 
 
 @dataclass(frozen=True)
@@ -66,18 +82,19 @@ class Limits:
         return [fragment for fragment in known.on(processor) if self._may_leave(known, fragment)]
 
     def processors(self, known: Known) -> list[str]:
+        """A manager below is one if any of its nodes is."""
+        return [p for p in known.alive if any(self._may_take(known, node) for node in known.members.get(p, (p,)))]
+
+    def _may_take(self, known: Known, node: str) -> bool:
         wanted = self.options.eligible_processors
-        return [
-            name
-            for name in known.alive
-            if not wanted
-            or name in wanted
-            or any(has(known.descriptions.processors.get(name, {}), condition) for condition in wanted)
-        ]
+        description = known.descriptions.processors.get(node, {})
+        return not wanted or node in wanted or any(has(description, condition) for condition in wanted)
 
     def _may_leave(self, known: Known, fragment: str) -> bool:
         if fragment in self.held or fragment in known.problem.pinned:
             return False
+        if fragment in known.told:
+            return known.told[fragment] > 0  # a manager below names only what may leave it
         operators = known.problem.fragment[fragment].operators
         wanted = self.options.eligible_operators
         if wanted and fragment not in wanted and not any(o.name in wanted for o in operators):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from towpath.placement.problem import Placement, Problem
 from towpath.policies.dcape.connections import Wiring, requests_for
 from towpath.policies.dcape.decision import DecisionMaker
-from towpath.policies.dcape.distribution import Distribution
+from towpath.policies.dcape.distribution import Distribution, placed
 from towpath.policies.dcape.known import Known, Limits, Suggestion
 from towpath.policies.dcape.messages import (
     Configure,
@@ -17,17 +16,17 @@ from towpath.policies.dcape.messages import (
     Message,
     Refused,
     Report,
-    Request,
     Requests,
     size,
 )
-from towpath.policies.dcape.monitor import Increments, Monitor, Row
+from towpath.policies.dcape.monitor import Monitor, Row
 from towpath.policies.dcape.mover import ANSWER, Mover
 from towpath.policies.dcape.options import Options
 from towpath.policies.dcape.post import Answer, Post
-from towpath.policies.dcape.properties import Change, describe
-from towpath.policies.dcape.reallocation import Bundles
+from towpath.policies.dcape.properties import Change, Descriptions, describe
+from towpath.policies.dcape.relay import Relay
 from towpath.policies.dcape.tiers import Tier, aggregated
+from towpath.policies.dcape.upwards import Upwards
 from towpath.runtime.moves import (
     Address,
     Arrived,
@@ -47,23 +46,40 @@ from towpath.runtime.moves import (
 
 class Manager:
     def __init__(
-        self, tier: Tier, parent: Address | None, problem: Problem, placement: Placement, options: Options
+        self,
+        tier: Tier,
+        parent: Address | None,
+        problem: Problem,
+        placement: Placement,
+        options: Options,
+        turn: float = 0.0,
     ) -> None:
+        """`turn`: after which share of the time between two decisions it is its turn, so that no two decide at once."""
         self.address = tier.address
         self.distribution = Distribution(tier, parent, problem, placement)
         self._tier = tier
         self._parent = parent
         self._problem = problem
         self._options = options
+        self._turn = turn
+        self._placed = placed(placement)
         self._wiring = Wiring(problem)
-        self._monitor = Monitor(describe(problem), options.history)
+        self._monitor = Monitor(_described(tier, problem), options.history)
         self._decisions = DecisionMaker(options)
         self._post = Post()
         self._mover = Mover(self.address, self.distribution, self._wiring, self._post, options.patience)
         self._answered: set[Address] = set()  # who has confirmed the configuration
         self._before: dict[Address, float] = {}  # the cost of each processor when it was last given something
-        self._upwards = Increments(options.tolerance)
-        self._unreported: dict[tuple[str, str, str], Change] = {}
+        self._upwards = Upwards(self.address, self._decisions.model, options)
+        self._relay = Relay(
+            self.address,
+            parent,
+            self.distribution,
+            self._wiring,
+            self._post,
+            lambda: self._mover.held,
+            lambda: Limits(options).processors(self._known()),
+        )
 
     def handle(self, event: Event) -> Sequence[Instruction]:
         match event:
@@ -86,8 +102,7 @@ class Manager:
 
     def reported(self) -> list[Row]:
         """What the agents below have reported."""
-        agents = {below for below in self._tier.below if isinstance(below, str)}
-        return [r for r in self._monitor.history if r[2] in agents or (agents and r[1] == "operator")]
+        return [r for r in self._monitor.history if r[1] == "operator" or r[2] in self.distribution.nodes]
 
     # --- before anything flows ---
 
@@ -95,7 +110,8 @@ class Manager:
         entries = sum(len(plan) for plan in self._monitor.descriptions.plans.values())
         entries += len(self._monitor.descriptions.operators)
         sent: list[Instruction] = [self._send(to, Configure(entries)) for to in self.distribution.alive]
-        alarms = [Wake(at + self._options.patience, "configured"), Wake(at + self._options.every, "decide")]
+        first = at + self._options.every * (1 + self._turn)
+        alarms = [Wake(at + self._options.patience, "configured"), Wake(first, "decide")]
         if self._parent is not None:
             alarms.append(Wake(at + self._options.window, "report"))
         return sent + alarms
@@ -108,10 +124,10 @@ class Manager:
         ]
         for processor in silent:
             del self.distribution.alive[processor]
-        for processor in (below for below in self._tier.below if below in self.distribution.alive):
-            requests = requests_for(self._wiring, self.distribution.table, str(processor))
+        for node in (processor for processor in self.distribution.alive if processor in self.distribution.nodes):
+            requests = requests_for(self._wiring, self._placed, node)
             if requests:
-                found.append(self._send(str(processor), Requests(self.address, 0, requests)))
+                found.append(self._send(node, Requests(self.address, 0, requests)))
         return found + self._rescue(at)
 
     # --- while data flows ---
@@ -135,8 +151,7 @@ class Manager:
                 self._answered.add(sender)
                 return []
             case Report(changes):
-                self._take(at, sender, changes)
-                return []
+                return self._take(at, sender, changes)
             case Requests():
                 return self._asked(sender, message)
             case Done() | Refused():
@@ -145,29 +160,44 @@ class Manager:
             case _:
                 return []
 
-    def _take(self, at: float, sender: Address, changes: tuple[Change, ...]) -> None:
-        """Of an operator only the word of the processor that has it counts: the old one may still be draining it."""
-        table, home = self.distribution.table, self._problem.home
-        valid = [c for c in changes if c.kind != "operator" or table.get(home[c.subject]) == sender]
+    def _take(self, at: float, sender: Address, changes: tuple[Change, ...]) -> list[Instruction]:
+        valid = [c for c in changes if self._may_say(sender, c)]
         self._monitor.take(at, valid)
-        self._unreported |= {(c.kind, c.subject, c.property): c for c in valid if c.kind == "operator"}
+        left = [c.value for c in valid if (c.kind, c.property) == ("processor", "cpu")]
+        if left and left[0] == 0:
+            return self._lost(at, sender)  # a manager whose nodes are all gone
+        return self._joined(sender) if left else []
+
+    def _may_say(self, sender: Address, change: Change) -> bool:
+        """Of a fragment only the word of the processor that has it counts: the old one may still be draining it."""
+        if change.kind == "processor":
+            return change.subject == sender
+        fragment = self._problem.home[change.subject] if change.kind == "operator" else change.subject
+        return self.distribution.table.get(fragment) == sender
 
     def _report(self) -> list[Instruction]:
         assert self._parent is not None
-        own = aggregated(self.address, tuple(self.distribution.alive), self._monitor.descriptions)
-        changes = (*self._upwards.of(own), *self._unreported.values())
-        self._unreported = {}
+        changes = self._upwards.report(self._known(), self._held())
         return [self._send(self._parent, Report(changes))] if changes else []
 
     def _known(self) -> Known:
-        distribution = self.distribution
+        distribution, seen = self.distribution, self._monitor.descriptions
+        managers = [below for below in self._tier.below if isinstance(below, Tier)]
+        addresses = {manager.address for manager in managers}
         return Known(
             self._problem,
             self._wiring,
             dict(distribution.table),
-            self._monitor.descriptions,
+            seen,
             tuple(distribution.alive),
+            {f: seen.fragment(f, "cost") for f, p in distribution.table.items() if p in addresses},
+            {address: seen.processor(address, "others") for address in addresses},
+            {manager.address: tuple(manager.nodes()) for manager in managers},
         )
+
+    def _held(self) -> frozenset[str]:
+        """What this manager moves, and what others count on."""
+        return self._mover.held | frozenset(self.distribution.kept)
 
     def _decide(self, at: float) -> list[Instruction]:
         if held := self._mover.held:
@@ -178,7 +208,7 @@ class Manager:
         known = self._known()
         # A distribution has had `every` seconds to settle when its processors are first looked at.
         self._before = {**self._decisions.cost(known).processors, **self._before}
-        decided = self._decisions.decide(known, self._before, frozenset(self.distribution.promised))
+        decided = self._decisions.decide(known, self._before, self._held())
         return [*(Note(text) for text in decided.refused), *self._mover.start(at, decided.moves)]
 
     def _moved(self, event: MoveDone) -> list[Instruction]:
@@ -194,7 +224,7 @@ class Manager:
             return []
         del self.distribution.alive[node]
         self._before.pop(node, None)
-        return self._rescue(at)
+        return [*self._mover.lost(at, node), *self._rescue(at)]
 
     def _joined(self, node: str) -> list[Instruction]:
         if node in self._tier.processors():
@@ -207,53 +237,32 @@ class Manager:
         stranded = [f for f, p in distribution.table.items() if p not in distribution.alive and f not in held]
         target = distribution.fewest(Limits(self._options).processors(self._known()))
         if target is None:
-            return [Note(f"{', '.join(stranded)} cannot run: no processor is left")] if stranded else []
+            others_help = self._parent is not None and not distribution.alive
+            text = f"{', '.join(stranded)} cannot run: no processor is left"
+            return [Note(text)] if stranded and not others_help else []
         moves = [Suggestion(f, distribution.table[f], target, f"{distribution.table[f]} is gone") for f in stranded]
         return self._mover.start(at, moves)
 
     # --- between tiers ---
 
     def _asked(self, sender: Address, message: Requests) -> list[Instruction]:
-        """As a processor does, for the manager above; or on behalf of one below that does not know who has what."""
-        reason = self._why_not(message)
-        if reason:
-            return [self._send(sender, Refused(message.origin, message.number, reason))]
-        bundles: Bundles = {}
-        for request in message.requests:
-            if request.verb == "prepare":
-                best = self.distribution.best_for(request.fragment, self._wiring)
-                self.distribution.arriving[request.fragment] = best
-            receiver = self.distribution.route(request.fragment)
-            if receiver is not None and receiver != sender:
-                bundles.setdefault(receiver, []).append(self._resolved(request))
-            if sender == self._parent:
-                self.distribution.took(request)
-        if not bundles:
-            return [self._send(sender, Done(message.origin, message.number))]
-        return list(self._post.send((message.origin, message.number), sender, bundles))
-
-    def _resolved(self, request: Request) -> Request:
-        """From above, all that this manager has seems to be in one place."""
-        if request.host != self.address:
-            return request
-        return replace(request, host=self.distribution.route(request.peer) or "")
-
-    def _why_not(self, message: Requests) -> str:
-        held = self._mover.held
-        for request in message.requests:
-            if request.verb == "release" and request.fragment in held:
-                return f"{self.address} is moving {request.fragment} itself"
-            if request.verb == "prepare" and not self.distribution.alive:
-                return f"{self.address} has no processor left"
-        return ""
+        if sender == self._parent:
+            for request in message.requests:
+                self._upwards.took(request)
+        return list(self._relay.asked(sender, message))
 
     def _all_answered(self, at: float, answer: Answer) -> list[Instruction]:
-        if answer.reply_to == self.address:
-            return self._mover.answered(at, answer)
-        if answer.reasons:
-            return [self._send(answer.reply_to, Refused(*answer.key, "; ".join(answer.reasons)))]
-        host = next(filter(None, answer.hosts.values()), "")
-        return [self._send(answer.reply_to, Done(*answer.key, host))]
+        own = answer.reply_to == self.address
+        return self._mover.answered(at, answer) if own else [self._relay.answered(answer)]
 
     def _send(self, to: Address, message: Message) -> Send:
         return Send(to, message, size(message))
+
+
+def _described(tier: Tier, problem: Problem) -> Descriptions:
+    """With managers below as what their nodes are together, until they report."""
+    found = describe(problem)
+    for manager in (below for below in tier.below if isinstance(below, Tier)):
+        for change in aggregated(manager.address, tuple(manager.nodes()), found):
+            found.apply(change)
+    return found

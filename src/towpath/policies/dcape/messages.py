@@ -16,8 +16,21 @@ CHANGE = 12  # subject and property in 4 bytes, value in 8
 REQUEST = 16  # verb, fragment, peer and host in 4 bytes each
 CONFIGURED = 48  # a property or an operator with its name
 
-# Table 4.1 (requests to a processor), with `prepare` and `release` for both ends of a move.
-Verb = Literal["prepare", "activate", "release", "deactivate", "send_data", "receive_data", "stop_send", "stop_receive"]
+PLACE = 8  # a fragment and its node
+
+# Table 4.1 (requests to a processor), with `prepare` and `release` for both ends of a move. `hold` is for managers: a
+# neighbour of what is moved stays where it is until it is told to stop sending or receiving.
+Verb = Literal[
+    "prepare",
+    "activate",
+    "release",
+    "deactivate",
+    "hold",
+    "send_data",
+    "receive_data",
+    "stop_send",
+    "stop_receive",
+]
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,7 @@ class Requests:
 class Done:
     origin: str
     number: int
-    host: str = ""  # the node of the fragment that was to be prepared or released
+    hosts: tuple[tuple[str, str], ...] = ()  # fragments that were to be prepared, released or held, and their nodes
 
 
 @dataclass(frozen=True)
@@ -79,8 +92,8 @@ def size(message: Message) -> int:
             return HEADER + CHANGE * len(changes)
         case Requests(_, _, requests):
             return HEADER + REQUEST * len(requests)
-        case Done(_, _, host):
-            return HEADER + 4 * bool(host)
+        case Done(_, _, hosts):
+            return HEADER + PLACE * len(hosts)
         case Refused(_, _, reason):
             return HEADER + len(reason.encode())
         case _:

@@ -58,6 +58,18 @@ class Mover:
             return []
         return self._abort(at, f"{', '.join(silent)} did not answer within {self._patience:g} s")
 
+    def lost(self, at: float, processor: Address) -> list[Instruction]:
+        """It would not answer: what was to go there or to leave it is for its manager to decide anew."""
+        self._queue = deque(s for s in self._queue if processor not in (s.source, s.target))
+        current = self._current
+        if (
+            current is None
+            or current.state == "moving"
+            or processor not in (current.wanted.source, current.wanted.target)
+        ):
+            return []
+        return self._abort(at, f"{processor} is gone")
+
     def done(self, event: MoveDone) -> list[Instruction]:
         current = self._moving(event)
         if current is None:
@@ -79,7 +91,9 @@ class Mover:
             return []
         wanted = self._queue.popleft()
         self._current = Reallocation(wanted, self._wiring.ends[wanted.fragment])
-        return self._send(at, self._current.prepare(wanted.source in self._distribution.alive))
+        distribution = self._distribution
+        alive = distribution.reaches(wanted.source)
+        return self._send(at, self._current.prepare(alive, distribution.route, distribution.nodes))
 
     def _abort(self, at: float, reason: str) -> list[Instruction]:
         assert self._current is not None

@@ -21,5 +21,7 @@ class Options:
     window: float = 10.0  # seconds between two reports
     tolerance: float = 0.05  # a value is reported when it has changed by more than this share
     patience: float = 5.0  # seconds after which one that does not answer is taken for dead
-    fan_out: int = 0  # processors below one manager; 0 is one manager for all
+    fan_out: int = 0  # processors below one manager, and managers below one above; 0 is one for all
+    group_by: str = ""  # a property of nodes, as site: those of equal value share a manager; empty is neighbours
+    offers: int = 8  # fragments that a manager tells the one above the costs of, each; all others in sum
     history: int = 100_000  # reported values that are kept for the export

@@ -9,13 +9,14 @@ from towpath.policies.dcape.reallocation import Bundles
 from towpath.runtime.moves import Address, Send
 
 Key = tuple[Address, int]  # who first sent it, and its number
+Hosts = dict[Address, dict[str, str]]  # by who answered: the nodes of the fragments that it was asked about
 
 
 @dataclass
 class _Waiting:
     reply_to: Address
     missing: set[Address]
-    hosts: dict[Address, str] = field(default_factory=dict)  # by who answered
+    hosts: Hosts = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
 
@@ -25,7 +26,7 @@ class Answer:
 
     key: Key
     reply_to: Address
-    hosts: dict[Address, str]
+    hosts: Hosts
     reasons: tuple[str, ...]
 
 
@@ -33,8 +34,9 @@ class Post:
     def __init__(self) -> None:
         self._waiting: dict[Key, _Waiting] = {}
 
-    def send(self, key: Key, reply_to: Address, bundles: Bundles) -> list[Send]:
-        self._waiting[key] = _Waiting(reply_to, set(bundles))
+    def send(self, key: Key, reply_to: Address, bundles: Bundles, hosts: Hosts | None = None) -> list[Send]:
+        """`hosts`: what is known without asking."""
+        self._waiting[key] = _Waiting(reply_to, set(bundles), hosts or {})
         sent = []
         for receiver, requests in bundles.items():
             message = Requests(*key, tuple(requests))
@@ -50,7 +52,7 @@ class Post:
         if isinstance(message, Refused):
             waiting.reasons.append(message.reason)
         else:
-            waiting.hosts[sender] = message.host
+            waiting.hosts[sender] = dict(message.hosts)
         if waiting.missing:
             return None
         del self._waiting[key]

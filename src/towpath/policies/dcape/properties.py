@@ -1,4 +1,4 @@
-"""Processors, query plans and operators as property and value: new properties need no new code (Table 5.1).
+"""Processors, query plans, operators and fragments as property and value: new properties need no new code (Table 5.1).
 
 What is known beforehand and what is reported at run time stand side by side in the same table.
 """
@@ -13,7 +13,7 @@ from towpath.cluster import Node, Property
 from towpath.placement.flows import results
 from towpath.placement.problem import Operator, Problem
 
-Kind = Literal["processor", "plan", "operator"]
+Kind = Literal["processor", "plan", "operator", "fragment"]
 Description = dict[str, Property]
 
 
@@ -32,9 +32,15 @@ class Descriptions:
     processors: dict[str, Description] = field(default_factory=dict)
     plans: dict[str, Description] = field(default_factory=dict)
     operators: dict[str, Description] = field(default_factory=dict)
+    fragments: dict[str, Description] = field(default_factory=dict)
 
     def apply(self, change: Change) -> None:
-        tables = {"processor": self.processors, "plan": self.plans, "operator": self.operators}
+        tables = {
+            "processor": self.processors,
+            "plan": self.plans,
+            "operator": self.operators,
+            "fragment": self.fragments,
+        }
         tables[change.kind].setdefault(change.subject, {})[change.property] = change.value
 
     def processor(self, name: str, property: str) -> float:
@@ -43,6 +49,9 @@ class Descriptions:
 
     def operator(self, name: str, property: str) -> float:
         return _number(self.operators.get(name, {}).get(property, 0.0))
+
+    def fragment(self, name: str, property: str) -> float:
+        return _number(self.fragments.get(name, {}).get(property, 0.0))
 
 
 def _number(value: Property) -> float:

@@ -1,6 +1,7 @@
 """Algorithm 6: how a fragment changes its processor while data flows.
 
-    preparing   the new processor learns of it, the old one lets it go      step 1
+    preparing   the new processor learns of it, the old one lets it go,
+                neighbours that other managers have stay where they are     step 1
     connecting  new connections to parents, then from children              steps 2, 3
     moving      the world drains the old copy, hands its state over, and
                 starts the new one when the last old result is out          steps 4 to 6
@@ -13,8 +14,8 @@ the world's to keep: the manager only asks for a move when everyone is ready.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from towpath.policies.dcape.connections import Ends
@@ -34,29 +35,38 @@ class Reallocation:
     state: State = "preparing"
     source: str = ""  # the nodes themselves, where source and target of `wanted` may be managers
     target: str = ""
+    neighbours: dict[str, str] = field(default_factory=dict)  # their nodes
 
-    def prepare(self, alive: bool) -> Bundles:
-        """`alive`: whether the old processor can still be asked."""
+    def prepare(self, alive: bool, route: Route, nodes: Collection[str]) -> Bundles:
+        """`alive`: whether the old processor can still be asked. What is not on `nodes` other managers know of."""
         fragment = self.wanted.fragment
         found: Bundles = {self.wanted.target: [Request("prepare", fragment)]}
         if alive:
             found[self.wanted.source] = [Request("release", fragment)]
+        for other, _, _ in self._neighbours():
+            at = route(other)
+            if at in nodes:
+                self.neighbours[other] = str(at)
+            elif at is not None:
+                found.setdefault(at, []).append(Request("hold", other))
         return found
 
-    def prepared(self, hosts: Mapping[Address, str]) -> None:
-        """Who runs it, as those answered who were asked."""
+    def prepared(self, hosts: Mapping[Address, Mapping[str, str]]) -> None:
+        """Who runs what, as those answered who were asked."""
         self.state = "connecting"
-        self.target = hosts[self.wanted.target]
-        self.source = hosts.get(self.wanted.source, self.wanted.source)
+        fragment, wanted = self.wanted.fragment, self.wanted
+        self.target = hosts[wanted.target][fragment]
+        self.source = hosts.get(wanted.source, {}).get(fragment, wanted.source)
+        self.neighbours |= {f: node for found in hosts.values() for f, node in found.items() if f != fragment}
 
     def connect(self, route: Route) -> Bundles:
         fragment, target = self.wanted.fragment, self.wanted.target
         found: Bundles = {target: []}
         for other, sends, receives in self._neighbours():
-            at = route(other)
-            if at is None or at == self.target:
+            at, node = route(other), self.neighbours.get(other)
+            if at is None or node is None or node == self.target:
                 continue
-            found[target].append(Request(sends, fragment, other, at))
+            found[target].append(Request(sends, fragment, other, node))
             found.setdefault(at, []).append(Request(receives, other, fragment, self.target))
         found[target] += [Request("receive_data", fragment, stream) for stream in self.ends.streams]
         return {receiver: requests for receiver, requests in found.items() if requests}
@@ -66,7 +76,7 @@ class Reallocation:
         return Move(self.wanted.fragment, self.source, self.target, self.wanted.reason)
 
     def settle(self, route: Route, done: bool) -> Bundles:
-        """Takes down what the losing processor had."""
+        """Takes down what the losing processor had, and lets the neighbours go that were held."""
         won, lost = (self.wanted.target, self.wanted.source) if done else (self.wanted.source, self.wanted.target)
         fragment, host = self.wanted.fragment, self.source if done else self.target
         found: Bundles = {won: [Request("activate", fragment)]}

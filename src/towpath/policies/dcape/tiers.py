@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from towpath.cluster import Node
+from towpath.errors import PolicyError
+from towpath.errors import Problem as Mistake
 from towpath.policies.dcape.properties import Change, Descriptions
 from towpath.runtime.moves import Address
 
@@ -20,6 +23,13 @@ class Tier:
     def processors(self) -> tuple[Address, ...]:
         return tuple(b.address if isinstance(b, Tier) else b for b in self.below)
 
+    def managers(self, parent: Address | None = None) -> Iterator[tuple[Tier, Address | None]]:
+        """It and those below, each with the one above it."""
+        yield self, parent
+        for below in self.below:
+            if isinstance(below, Tier):
+                yield from below.managers(self.address)
+
     def nodes(self) -> dict[str, Address]:
         """Every node below it, with the processor that it is or belongs to."""
         found: dict[str, Address] = {}
@@ -28,15 +38,27 @@ class Tier:
         return found
 
 
-def tiers(nodes: Sequence[str], fan_out: int) -> Tier:
+def tiers(nodes: Sequence[Node], fan_out: int, group_by: str = "") -> Tier:
     """Neighbours in the list of nodes share a manager, in as many tiers as it takes; without fan_out one has all."""
-    level: list[Tier | str] = list(nodes)
-    height = 1
+    level: list[Tier | str] = _grouped(nodes, group_by) if group_by else [node.name for node in nodes]
+    height = 1 + bool(group_by)
     while 1 < fan_out < len(level):
         groups = [level[n : n + fan_out] for n in range(0, len(level), fan_out)]
         level = [Tier(f"{ROOT}.{height}.{n}", tuple(group)) for n, group in enumerate(groups, start=1)]
         height += 1
     return Tier(ROOT, tuple(level))
+
+
+def _grouped(nodes: Sequence[Node], property: str) -> list[Tier | str]:
+    """A manager for each value of a property."""
+    without = [node.name for node in nodes if property not in node.properties]
+    if without:
+        told = f"{property!r} is no property of {', '.join(without)}"
+        raise PolicyError("options of the policy dcape", [Mistake("group_by", told, "every node must have it")])
+    groups: dict[str, list[str]] = {}
+    for node in nodes:
+        groups.setdefault(str(node.properties[property]), []).append(node.name)
+    return [Tier(f"{ROOT}.1.{value}", tuple(names)) for value, names in groups.items()]
 
 
 def aggregated(address: Address, below: Sequence[Address], seen: Descriptions) -> Iterator[Change]:

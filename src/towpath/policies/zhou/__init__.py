@@ -20,7 +20,9 @@ from towpath.policies.zhou.partners import Partners
 from towpath.policies.zhou.workload import NodeLoad, OperatorLoads
 from towpath.runtime.moves import Actors
 
-__all__ = ["Options", "Selection", "actors"]
+__all__ = ["LIVE", "Options", "Selection", "actors"]
+
+LIVE = {"tau": 10.0, "delta": 30.0, "refresh": 120.0}
 
 
 def actors(problem: Problem, placement: Placement, options: Options) -> Actors:

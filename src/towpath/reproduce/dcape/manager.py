@@ -3,68 +3,34 @@
 from __future__ import annotations
 
 import gc
-import time
 import tracemalloc
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from statistics import fmean
 
 from towpath import planners
 from towpath.policies import dcape
-from towpath.policies.dcape.messages import Message, size
+from towpath.reproduce.dcape import tiers
+from towpath.reproduce.dcape.meter import CONFIGURING, Meter, Metered, at_first, most, rate
 from towpath.reproduce.dcape.setting import ASSUMED, plan, run
 from towpath.reproduce.report import Lines, Progress, Report, Scale, Series, Statement, Table
-from towpath.runtime.moves import Actor, Arrived, Event, Instruction, Send
 
 SECONDS: Mapping[Scale, float] = {"tiny": 30.0, "default": 600.0, "full": 1800.0}
-CONFIGURING = 6.0  # seconds at the start, in which plans and configuration are sent
 KILOBYTE, MEGABYTE = 1000.0, 1e6
 
 
-@dataclass
-class Meter:
-    cpu: float = 0.0  # seconds
-    memory: int = 0  # bytes, at the end
-    received: Counter[int] = field(default_factory=Counter)  # bytes by second
-    sent: Counter[int] = field(default_factory=Counter)
-
-
-class Metered:
-    """An actor with a meter on it."""
-
-    def __init__(self, actor: Actor, meter: Meter) -> None:
-        self.address = actor.address
-        self._actor = actor
-        self._meter = meter
-
-    def handle(self, event: Event) -> Sequence[Instruction]:
-        meter, second = self._meter, int(event.at)
-        if isinstance(event, Arrived):
-            meter.received[second] += _size(event.message)
-        begin = time.process_time()
-        instructions = self._actor.handle(event)
-        meter.cpu += time.process_time() - begin
-        meter.sent[second] += sum(i.size for i in instructions if isinstance(i, Send))
-        return instructions
-
-
-def _size(message: object) -> int:
-    assert isinstance(message, Message)
-    return size(message)
-
-
 def manager(scale: Scale, seeds: Sequence[int], progress: Progress) -> Report:
-    """The manager's own CPU, traffic and memory stay small."""
+    """The manager's own CPU, traffic and memory stay small; tiers of managers keep them so."""
     seconds = SECONDS[scale]
     meters = []
     for n, seed in enumerate(seeds, start=1):
         meters.append(_metered(seconds, seed))
-        progress(f"seed {seed}", n / len(seeds))
+        progress(f"seed {seed}", n / len(seeds) / 2)
+    tiered = tiers.tiered(scale, seeds, lambda text, done: progress(text, (1 + done) / 2))
     return Report(
-        statements=_statements(meters, seconds),
-        tables=(_table(meters, seconds),),
-        plots=(_plot(meters[0], seconds),),
+        statements=(*_statements(meters, seconds), *tiered.statements),
+        tables=(_table(meters, seconds), *tiered.tables),
+        plots=(_plot(meters[0], seconds), *tiered.plots),
         scaled_down=() if scale == "full" else (f"{seconds:.0f} simulated seconds instead of 30 minutes.",),
         assumed=(
             *ASSUMED,
@@ -74,6 +40,7 @@ def manager(scale: Scale, seeds: Sequence[int], progress: Progress) -> Report:
             "freed when the manager goes at the end of the run, without the Python interpreter under it.",
             f"The first {CONFIGURING:.0f} s, when plans and configuration are sent, are left out of the traffic: the "
             "thesis names them apart.",
+            *tiered.assumed,
         ),
     )
 
@@ -99,18 +66,6 @@ def _metered(seconds: float, seed: int) -> Meter:
     return meter
 
 
-def _rate(counted: Counter[int], seconds: float) -> float:
-    return sum(n for second, n in counted.items() if second >= CONFIGURING) / (seconds - CONFIGURING)
-
-
-def _most(counted: Counter[int]) -> float:
-    return max((n for second, n in counted.items() if second >= CONFIGURING), default=0)
-
-
-def _at_first(counted: Counter[int]) -> float:
-    return sum(n for second, n in counted.items() if second < CONFIGURING)
-
-
 def _statements(meters: Sequence[Meter], seconds: float) -> tuple[Statement, ...]:
     return (
         Statement.over(
@@ -122,13 +77,13 @@ def _statements(meters: Sequence[Meter], seconds: float) -> tuple[Statement, ...
         Statement.over(
             "It receives little: bytes per second on average",
             "400",
-            [_rate(m.received, seconds) for m in meters],
+            [rate(m.received, seconds) for m in meters],
             lambda rate: rate <= 400,
         ),
         Statement.over(
             "It never sends more than 1 KB in a second: most bytes in one",
             "< 1000",
-            [_most(m.sent) for m in meters],
+            [most(m.sent) for m in meters],
             lambda most: most < KILOBYTE,
         ),
         Statement.over(
@@ -143,11 +98,11 @@ def _statements(meters: Sequence[Meter], seconds: float) -> tuple[Statement, ...
 def _table(meters: Sequence[Meter], seconds: float) -> Table:
     rows = (
         ("CPU, ms per second", fmean(m.cpu for m in meters) / seconds * 1e3),
-        ("received, bytes per second", fmean(_rate(m.received, seconds) for m in meters)),
-        ("received, most bytes in a second", fmean(_most(m.received) for m in meters)),
-        ("sent, bytes per second", fmean(_rate(m.sent, seconds) for m in meters)),
-        ("sent, most bytes in a second", fmean(_most(m.sent) for m in meters)),
-        ("sent while configuring, bytes", fmean(_at_first(m.sent) for m in meters)),
+        ("received, bytes per second", fmean(rate(m.received, seconds) for m in meters)),
+        ("received, most bytes in a second", fmean(most(m.received) for m in meters)),
+        ("sent, bytes per second", fmean(rate(m.sent, seconds) for m in meters)),
+        ("sent, most bytes in a second", fmean(most(m.sent) for m in meters)),
+        ("sent while configuring, bytes", fmean(at_first(m.sent) for m in meters)),
         ("memory, MB", fmean(m.memory for m in meters) / MEGABYTE),
     )
     return Table("What the manager takes (means)", ("", "ours"), rows)

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from towpath.placement.problem import Operator
 from towpath.policies.dcape.known import CostTable, Known
 
 
-def cost(known: Known) -> CostTable:
-    fragments = {fragment: _output_rate(known, fragment) for fragment in known.table}
-    # eq. 6.1: NetworkOutputRate_i = sum of OutputRate_j over the operators j of processor i that send over the network
-    processors = {i: sum(fragments[k] for k in known.on(i)) for i in known.alive}
-    return CostTable(processors, fragments, worse="falling")
-
-
-def shares(known: Known, processor: str) -> dict[str, float]:
-    """The cost of each fragment relative to its processor's."""
-    table = cost(known)
-    whole = table.processors[processor]
-    # eq. 6.2: OperatorCost_k = OutputRate_k / NetworkOutputRate_i
-    return {k: table.fragments[k] / whole if whole else 0.0 for k in known.on(processor)}
-
-
-def _output_rate(known: Known, fragment: str) -> float:
+def amount(known: Known, fragment: str) -> float:
     operators = known.problem.fragment[fragment].operators
     return sum(_rate(known, operator) for operator in operators if _leaves(known, operator, known.table[fragment]))
+
+
+def table(known: Known, amounts: Mapping[str, float]) -> CostTable:
+    # eq. 6.1: NetworkOutputRate_i = sum of OutputRate_j over the operators j of processor i that send over the network
+    return CostTable(known.sums(amounts), amounts, worse="falling")
+
+
+def shares(known: Known, costs: CostTable, processor: str) -> dict[str, float]:
+    """The cost of each fragment relative to its processor's."""
+    whole = costs.processors[processor]
+    # eq. 6.2: OperatorCost_k = OutputRate_k / NetworkOutputRate_i
+    return {k: costs.fragments[k] / whole if whole else 0.0 for k in known.on(processor)}
 
 
 def _rate(known: Known, operator: Operator) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from towpath.cost.dcape import join_cost, stateless_cost
 from towpath.placement.problem import Operator
 from towpath.policies.dcape.known import CostTable, Known
@@ -13,14 +15,16 @@ RHO_PAIR = 0.1e-6  # to compare two
 PSI = 0.01e-6  # to look at a tuple of the state
 
 
-def cost(known: Known) -> CostTable:
-    fragments = {
-        k: sum(_cost(known, operator) for operator in known.problem.fragment[k].operators) for k in known.table
-    }
-    processors = {
-        i: sum(fragments[k] for k in known.on(i)) / (known.descriptions.processor(i, "cpu") or 1.0) for i in known.alive
-    }
-    return CostTable(processors, fragments)
+def amount(known: Known, fragment: str) -> float:
+    return sum(_cost(known, operator) for operator in known.problem.fragment[fragment].operators)
+
+
+def table(known: Known, amounts: Mapping[str, float]) -> CostTable:
+    cpu = {i: known.descriptions.processor(i, "cpu") or 1.0 for i in (*known.alive, *known.table.values())}
+    return CostTable(
+        {i: work / cpu[i] for i, work in known.sums(amounts).items()},
+        {k: work / cpu[known.table[k]] for k, work in amounts.items()},
+    )
 
 
 def _cost(known: Known, operator: Operator) -> float:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 
 from towpath.policies.dcape.known import CostTable, Known
 
 
-def cost(known: Known) -> CostTable:
-    seen = known.descriptions
-    kept = {
-        fragment: sum(seen.operator(o.name, "state_tuples") for o in known.problem.fragment[fragment].operators)
-        for fragment in known.table
-    }
-    held = {i: seen.processor(i, "queued") + sum(kept[k] for k in known.on(i)) for i in known.alive}
+def amount(known: Known, fragment: str) -> float:
+    operators = known.problem.fragment[fragment].operators
+    return sum(known.descriptions.operator(o.name, "state_tuples") for o in operators)
+
+
+def table(known: Known, amounts: Mapping[str, float]) -> CostTable:
+    held = {i: known.descriptions.processor(i, "queued") + kept for i, kept in known.sums(amounts).items()}
     room = _capacity(known) or sum(held.values()) or 1.0
-    return CostTable({i: n / room for i, n in held.items()}, {k: n / room for k, n in kept.items()})
+    return CostTable({i: n / room for i, n in held.items()}, {k: n / room for k, n in amounts.items()})
 
 
 def _capacity(known: Known) -> float:

@@ -1,0 +1,58 @@
+"""What steers a job by its control section: a policy by its name, admission, and nodes that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from towpath import policies
+from towpath.control.admission import Room
+from towpath.control.elastic import Elastic
+from towpath.control.engine import Engine
+from towpath.control.limits import Limits
+from towpath.control.loop import Loop, LoopSettings, Start
+from towpath.control.records import State, Status
+from towpath.control.scaling import PREFIX, Bounds
+from towpath.job import Job
+from towpath.nodes import ConnectNode
+from towpath.runtime.carriers import Runtime
+from towpath.spark.local_nodes import LocalNodes
+from towpath.steering import ControlDef, ScalingDef
+from towpath.store import Store
+
+Open = Callable[[str, ConnectNode], Runtime]
+
+
+def policy_of(control: ControlDef) -> Start:
+    """Starts the policy that a job file names. Raises everything that is wrong with its options now."""
+    options = policies.options(control.policy, {**policies.get(control.policy).live, **control.options})
+    return lambda problem, placement: policies.start(control.policy, problem, placement, options)
+
+
+def local_nodes(control: ControlDef | None, store: Path, open: Open) -> LocalNodes:
+    """What scaling can start; without a scaling section, what is left of one that the job file had before."""
+    scaling = control.scaling if control is not None and control.scaling is not None else None
+    scaling = scaling or ScalingDef.model_validate({"start": "local", "max": 1})
+    return LocalNodes(store, scaling.cores, scaling.memory, open)
+
+
+def started_before(state: State, nodes: Iterable[str]) -> list[str]:
+    """The nodes of scaling, besides those of the job file, that still have something to run."""
+    needed = {state.carriers[f.carrier].node for f in state.fragments.values() if f.status is not Status.GONE}
+    return sorted(name for name in needed - set(nodes) if name.startswith(PREFIX))
+
+
+def loop_of(
+    job: Job, control: ControlDef, policy: Start, engine: Engine, starter: LocalNodes, own: Iterable[str]
+) -> Loop:
+    limits = Limits(control.limits.rest_us / 1e6, control.limits.per_node, control.limits.per_minute)
+    room = None if control.admission is None else Room(control.admission.most_load)
+    settings = LoopSettings(control.every_us / 1e6, control.renew_us / 1e6, limits, control.advise, room)
+    cores = {name: node.cores for name, node in job.nodes.items()}
+    elastic = None
+    if (scaling := control.scaling) is not None:
+        bounds = Bounds(scaling.least, scaling.most, scaling.above, scaling.below, scaling.after_us / 1e6)
+        elastic = Elastic(engine, starter, bounds, dict.fromkeys(own, starter.cores))
+    loop = Loop(engine, Store(job.store), job.catalog, cores, policy, settings, elastic)
+    engine.admit = loop.admit
+    return loop

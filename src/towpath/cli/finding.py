@@ -1,0 +1,119 @@
+"""How a command finds its job: by the job file, by the store, by an address, or because there is only one here."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from towpath.errors import ServiceError, StoreError
+
+if TYPE_CHECKING:  # a command that fails early need not wait for HTTP
+    from towpath.client import Client
+
+Command = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the user said about where the job is."""
+
+    job: Path | None = None
+    store: Path | None = None
+    address: str | None = None
+    token_file: Path | None = None
+
+    def folder(self) -> Path:
+        """The store. Without a word of the user's, the only one of the current folder."""
+        return self._named() or _only(_here("journal.sqlite"))
+
+    def client(self) -> Client:
+        from towpath.client import Client, find
+
+        if self.address is not None:
+            return Client(self.address, self._token())
+        return find(self._named() or _only(_here("service.json") or _here("journal.sqlite")))
+
+    def _named(self) -> Path | None:
+        return self.store if self.job is None else store_of(self.job)
+
+    def _token(self) -> str:
+        if self.token_file is None:
+            raise click.UsageError("--address needs --token-file: a file with the token from service.json of the store")
+        try:
+            return self.token_file.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ServiceError(f"{self.token_file}: expected a file with the token: {error.strerror}") from error
+
+
+def store_of(job: Path) -> Path:
+    """The store of a job file; a store is its own."""
+    if job.is_dir():
+        return job
+    if not job.exists():
+        raise StoreError(f"{job}: expected a job file or the store of a job, and there is nothing")
+    from towpath import job as jobs
+
+    return jobs.load(job).store
+
+
+def _here(file: str) -> list[Path]:
+    return sorted(found.parent for found in Path().glob(f"*.store/{file}"))
+
+
+def _only(stores: list[Path]) -> Path:
+    if len(stores) != 1:
+        found = f"the stores of several jobs ({', '.join(map(str, stores))})" if stores else "no store of a job"
+        hint = "name the job file, or its store with --store DIR"
+        raise StoreError(f"{Path.cwd()}: expected one job here, found {found}\n    -> {hint}")
+    return stores[0]
+
+
+def finds_job(command: Command) -> Command:
+    """Adds the argument JOB and --store; the command gets `found`."""
+    argument = click.argument("job", metavar="[JOB]", required=False, type=click.Path(path_type=Path))
+    return argument(_store_option(_gathered(command)))
+
+
+def finds_service(command: Command) -> Command:
+    """The same with an address too."""
+    argument = click.argument("job", metavar="[JOB]", required=False, type=click.Path(path_type=Path))
+    return argument(_store_option(_address_options(_gathered(command))))
+
+
+def commands_service(command: Command) -> Command:
+    """The same for commands whose arguments are something else: the job is an option."""
+    option = click.option("--job", type=click.Path(path_type=Path), help="The job file (or its store).")
+    return option(_store_option(_address_options(_gathered(command))))
+
+
+def _gathered(command: Command) -> Command:
+    @functools.wraps(command)
+    def called(
+        *args: Any,
+        job: Path | None,
+        store: Path | None,
+        address: str | None = None,
+        token_file: Path | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        if (job is not None) + (store is not None) + (address is not None) > 1:
+            raise click.UsageError("name the job once: by its file, by --store or by --address")
+        return command(*args, found=Found(job, store, address, token_file), **kwargs)
+
+    return called
+
+
+def _store_option(command: Command) -> Command:
+    text = "The job's store.  [default: the only *.store here]"
+    return click.option("--store", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help=text)(command)
+
+
+def _address_options(command: Command) -> Command:
+    address = click.option("--address", metavar="URL", help="Of a service elsewhere: a tunnel, or https://...")
+    token = click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), help="Its token.")
+    return address(token(command))

@@ -1,0 +1,81 @@
+"""The state of a running job on a screen: for `status` and `top`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Column, Table
+
+from towpath.cli.output import clock_time, counted, event_time, seconds_text
+from towpath.control.history import Told
+from towpath.service.messages import Happened, MoveStatus, QueryStatus, Status
+
+
+def _numbers(*names: str) -> list[Column]:
+    return [Column(name, justify="right") for name in names]
+
+
+def view(status: Status, most_moves: int | None = None) -> RenderableType:
+    parts: list[RenderableType] = [headline(status), _nodes(status), _carriers(status)]
+    if status.moves:
+        parts.append(_moves(status.moves, most_moves))
+    return Group(*parts)
+
+
+def headline(status: Status) -> str:
+    return (
+        f"{status.store}: {counted(status.queries, 'query', 'queries')}, {status.rows_per_s:,.0f} rows/s in, "
+        f"{status.results_per_s:,.0f} results/s, {status.results:,} results, trigger {seconds_text(status.trigger_s)}, "
+        f"event time {event_time(status.event_us)}, {status.late:,} late rows, "
+        f"{counted(len(status.moves), 'move', 'moves')} under way"
+    )
+
+
+def _nodes(status: Status) -> Table:
+    table = Table("node", "type", "state", *_numbers("carriers", "fragments", "rows/s"))
+    for n in status.nodes:
+        table.add_row(n.name, n.type, n.state, f"{n.carriers:,}", f"{n.fragments:,}", f"{n.rows_per_s:,.0f}")
+    return table
+
+
+def _carriers(status: Status) -> Table:
+    numbers = _numbers("queries", "fragments", "rows/s", "trigger", "event time", "late rows")
+    table = Table("carrier", "node", "kind", *numbers)
+    for c in (c for c in status.carriers if c.runs):
+        table.add_row(
+            c.id,
+            c.node,
+            c.kind,
+            f"{c.queries:,}",
+            f"{c.fragments:,}",
+            f"{c.rows_per_s:,.0f}",
+            seconds_text(c.trigger_s),
+            event_time(c.event_us),
+            f"{c.late:,}",
+        )
+    return table
+
+
+def _moves(moves: Sequence[MoveStatus], most: int | None) -> Table:
+    table = Table("move", "fragment", "used by", "from", "to", "step", "fence", "reason")
+    for m in moves[:most]:
+        fence = event_time(m.fence_us)
+        table.add_row(str(m.number), str(m.fragment), m.used_by, m.source, m.target, m.step, fence, m.reason)
+    if most is not None and len(moves) > most:
+        table.caption = f"and {len(moves) - most:,} more"
+    return table
+
+
+def queries_table(queries: Sequence[QueryStatus]) -> Table:
+    table = Table("query", "state", "nodes", "fragments")
+    for q in queries:
+        table.add_row(q.name, q.state, ", ".join(q.nodes), ", ".join(map(str, q.fragments)))
+    return table
+
+
+def history_table(entries: Sequence[Happened | Told]) -> Table:
+    table = Table("at", "what", "why and where")
+    for entry in entries:
+        table.add_row(clock_time(entry.at_us), entry.kind, entry.text)
+    return table

@@ -1,0 +1,61 @@
+"""`towpath up`: runs a job as a service that other commands speak to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from towpath import job as jobs
+from towpath.cli.failures import STOPPED, keep_log
+from towpath.cli.output import MESSAGES, print_data
+from towpath.cli.run import Session, advise_option, advised, summary
+from towpath.cli.stopping import interrupt, on_stop
+from towpath.store import Store
+
+if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help` need not pay
+    from towpath.api import Towpath
+    from towpath.monitor import Monitor
+
+
+@click.command("up", epilog="Example: towpath up examples/market.yaml")
+@click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where it listens.  [default: a free one]")
+@click.option("--bind", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Of this machine only.")
+@advise_option
+@click.pass_context
+def command(ctx: click.Context, job_file: Path, port: int, bind: str, advise: bool) -> None:
+    """Run a job, and take commands for it while it runs: status, top, submit, withdraw, migrate, drain.
+
+    Ctrl-C stops it and loses nothing; the next `towpath up` goes on from there.
+    """
+    from towpath.service.server import refuse_strangers
+
+    refuse_strangers(bind)
+    job = advised(jobs.load(job_file), advise)
+    store = Store(job.store)
+    keep_log(store.logs)
+
+    @contextmanager
+    def beside(running: Towpath, monitor: Monitor) -> Iterator[Callable[[], None]]:
+        from towpath.service.desk import Desk
+        from towpath.service.server import serving
+        from towpath.service.verbs import JobVerbs
+
+        desk = Desk()
+        with serving(JobVerbs(running, monitor, store), desk, store, bind, port) as address:
+            MESSAGES.print(f"serving {job_file} at {address}; `towpath status {job_file}` asks it", soft_wrap=True)
+            yield desk.serve
+
+    session = Session(job, str(job_file), "up", beside)
+    try:
+        with on_stop(interrupt):
+            figures = session.run(until_drained=False, seconds=None)
+    except KeyboardInterrupt:
+        MESSAGES.print(session.goes_on, soft_wrap=True)
+        ctx.exit(STOPPED)
+    print_data(summary(session.state, figures))
+    MESSAGES.print(session.goes_on, soft_wrap=True)

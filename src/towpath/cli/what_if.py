@@ -1,0 +1,109 @@
+"""`towpath what-if`: what would a planner do with a job as it runs now?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import RenderableType
+from rich.table import Column, Table
+
+from towpath import planners
+from towpath.cli.finding import Found, finds_job
+from towpath.cli.output import MESSAGES, json_option, print_data, print_json, working
+from towpath.cli.problemfile import load_problem
+from towpath.cost import METRICS
+from towpath.errors import StoreError
+from towpath.placement.problem import Placement, Problem
+from towpath.policies.replan import differences
+from towpath.runtime.moves import Move
+from towpath.store import Store
+
+SHOWN_MOVES = 10
+
+
+@click.command("what-if", epilog="Example: towpath what-if examples/market.yaml --planner grouping")
+@finds_job
+@click.option("--planner", metavar="NAME", required=True, help="Who would place the fragments.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="An option of the planner.")
+@click.option("--simulate", "seconds", type=click.FloatRange(min=0, min_open=True), help="Simulate both for so long.")
+@json_option
+def command(found: Found, planner: str, settings: tuple[str, ...], seconds: float | None, as_json: bool) -> None:
+    """Say what a planner would move in a job, and what that would change. Nothing is moved.
+
+    The job needs a control section (docs/control.md): what it measures is what the planner is given, also after the job
+    was stopped.
+    """
+    planners.get(planner)
+    options = planners.options(planner, _settings(settings))
+    problem = _measured(found.folder(), as_json)
+    assert problem.current is not None, "a situation knows where everything is"
+    with working(f"planning with {planner}"):
+        planned = planners.run(planner, problem, options)
+    moves = differences(problem.current, planned, f"{planner} places it there")
+    metrics = {name: [m.value(problem, p) for p in (problem.current, planned)] for name, m in METRICS.items()}
+    simulated = {} if seconds is None else _simulated(problem, (problem.current, planned), seconds)
+    if as_json:
+        print_json(
+            {
+                "planner": planner,
+                "fragments": len(problem.fragments),
+                "moves": [asdict(move) for move in moves],
+                "metrics": {name: dict(zip(("now", "then"), values, strict=True)) for name, values in metrics.items()},
+                "simulated": simulated,
+            }
+        )
+    else:
+        print_data(*_views(problem, moves, metrics, simulated))
+
+
+def _settings(settings: Sequence[str]) -> dict[str, str]:
+    for text in settings:
+        if "=" not in text:
+            raise click.UsageError(f"--set expects KEY=VALUE, got {text!r}")
+    return {key.strip(): value.strip() for key, _, value in (text.partition("=") for text in settings)}
+
+
+def _measured(root: Path, as_json: bool) -> Problem:
+    path = Store(root).situation
+    if not path.exists():
+        hint = "give the job file a section control: {policy: static} and let it run for a minute; docs/control.md"
+        raise StoreError(f"{root}: nothing was measured yet\n    -> {hint}")
+    MESSAGES.print(f"measured {time.time() - path.stat().st_mtime:.0f} s ago ({path})", soft_wrap=True)
+    return load_problem(path, None, as_json)
+
+
+def _simulated(
+    problem: Problem, placements: tuple[Placement, Placement], seconds: float
+) -> dict[str, dict[str, float | None]]:
+    from towpath.cli.simulated import summary
+    from towpath.sim import simulate
+
+    found = []
+    for name, placement in zip(("now", "then"), placements, strict=True):
+        with working(f"simulating {seconds:g} s of the placement of {name}; compiling takes half a minute once"):
+            found.append(summary(simulate(problem, placement, seconds)))
+    names = ("results_per_second", "pr_max", "load_mean", "load_stdev")
+    return {name: {"now": found[0][name], "then": found[1][name]} for name in names}
+
+
+def _views(
+    problem: Problem,
+    moves: Sequence[Move],
+    metrics: Mapping[str, Sequence[float]],
+    simulated: Mapping[str, Mapping[str, Any]],
+) -> list[RenderableType]:
+    table = Table("metric", Column("now", justify="right"), Column("then", justify="right"), "meaning")
+    for name, values in metrics.items():
+        table.add_row(name, *(f"{value:.4g}" for value in values), METRICS[name].meaning)
+    for name, both in simulated.items():
+        figures = ("-" if value is None else f"{value:.4g}" for value in both.values())
+        table.add_row(f"simulated {name.replace('_', ' ')}", *figures, "")
+    shown = [f"{m.fragment} ({problem.fragment[m.fragment].query}): {m.source} -> {m.target}" for m in moves]
+    more = [f"... {len(moves) - SHOWN_MOVES:,} more; --json has all"] if len(moves) > SHOWN_MOVES else []
+    said = f"{len(moves):,} of {len(problem.fragments):,} fragments would move"
+    return [table, *shown[:SHOWN_MOVES], *more, said]

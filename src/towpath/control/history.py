@@ -1,0 +1,69 @@
+"""The history of a job: what was decided and what happened, with the reason, in words for people.
+
+Whoever decides has no clock: it tells entries, and the journal writes down when it took them in. An entry is saved in
+the same step as the records it is about, so the history never says what did not happen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from towpath.control.fence import Happening
+
+
+class Kind(StrEnum):
+    SUBMITTED = "submitted"
+    WITHDRAWN = "withdrawn"
+    REFUSED = "refused"
+    MOVE_BEGUN = "move begun"
+    MOVE_FENCED = "move fenced"
+    MOVE_PASSED = "move passed"
+    MOVE_MISSED = "move missed"
+    MOVE_DRAINED = "move drained"
+    MOVE_ABANDONED = "move abandoned"
+    CARRIER_STARTED = "carrier started"
+    CARRIER_FAILED = "carrier failed"
+    CARRIER_RESTARTED = "carrier restarted"
+    NODE_LOST = "node lost"
+    NODE_JOINED = "node joined"
+    NODE_LEFT = "node left"
+    NODE_DRAINING = "node draining"
+    ADVICE = "advice"
+
+
+STEPS = {
+    Happening.READY: Kind.MOVE_FENCED,
+    Happening.PASSED: Kind.MOVE_PASSED,
+    Happening.MISSED: Kind.MOVE_MISSED,
+    Happening.DRAINED: Kind.MOVE_DRAINED,
+    Happening.ABANDON: Kind.MOVE_ABANDONED,
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the history, and what it is about."""
+
+    kind: Kind
+    text: str
+    query: str | None = None
+    fragment: int | None = None
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Told(Entry):
+    """An entry as the journal has it."""
+
+    number: int = 0
+    at_us: int = 0  # wall-clock time at which it was saved
+
+
+def event_text(us: int | None) -> str:
+    """An event time for people; None is before everything."""
+    moment = None if us is None else datetime.fromtimestamp(us / 1e6, UTC)
+    if moment is None or moment.year == 1:
+        return "the beginning"
+    return f"{moment:%Y-%m-%d %H:%M:%S.%f}"[:-3]

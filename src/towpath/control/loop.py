@@ -1,0 +1,264 @@
+"""The control loop: measures a running job, lets the actors of a policy decide, and carries their moves out.
+
+monitor (measures.py) -> analyse (situation.py) -> plan (a policy, driven by driver.py) -> execute (the engine's moves)
+
+A policy decides about the fragments that there were when it was started. When queries have come or gone it is started
+again, as soon as nothing is on its way; what was measured stays.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from towpath.control.admission import Room, refuse_without_room
+from towpath.control.controller import Submission
+from towpath.control.driver import Driver
+from towpath.control.elastic import Elastic
+from towpath.control.engine import Engine
+from towpath.control.fence import Step
+from towpath.control.history import Kind
+from towpath.control.limits import Limits, Restraint
+from towpath.control.measures import Measures
+from towpath.control.records import Status
+from towpath.control.sampling import emitted
+from towpath.control.situation import Situation
+from towpath.errors import AdmissionRefused, MoveRefused
+from towpath.placement.problem import Placement, Problem
+from towpath.problems.dump import write
+from towpath.runtime import moves as seam
+from towpath.runtime.carriers import BatchDone, Event
+from towpath.runtime.moves import Actors, Address
+from towpath.schema import Catalog
+from towpath.store import Store
+
+log = logging.getLogger(__name__)
+
+Start = Callable[[Problem, Placement], Actors]  # starts a policy
+
+SAVE_EVERY_S = 30.0  # what was measured, for `towpath what-if`
+ADVICE_ONLY = "advice only: nothing is moved"
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    every_s: float  # how often is measured
+    renew_s: float  # how long a policy decides at least before queries that came or went have it started again
+    limits: Limits
+    advise: bool = False  # say what would be done, and do nothing
+    room: Room | None = None  # None: every query is taken in
+
+
+@dataclass(frozen=True)
+class _UnderWay:
+    address: Address  # who asked
+    move: seam.Move
+    begun: float
+
+
+class Loop:
+    """Is called with every poll of the engine; all times are seconds since its start."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        catalog: Catalog,
+        cores: Mapping[str, int],
+        start: Start,
+        settings: LoopSettings,
+        elastic: Elastic | None = None,
+    ) -> None:
+        self._engine = engine
+        self._store = store
+        self._catalog = catalog
+        self._cores = dict(cores)
+        self._elastic = elastic
+        self._start = start
+        self._settings = settings
+        self._restraint = Restraint(settings.limits)
+        self.measures = Measures()
+        self._driver: Driver | None = None
+        self._problem: Problem | None = None  # that the policy was started with
+        self._believed: dict[str, str] = {}  # where it believes that each fragment is
+        self._started = self._measured = self._told_measures = 0.0
+        self._sampled: dict[str, int] = {}  # by carrier, the last micro-batch that was looked at
+        self._heard: dict[str, int] = {}  # by carrier, the last micro-batch heard of
+        self._under_way: dict[int, _UnderWay] = {}  # by move
+        self._advised: dict[tuple[str, str, str], float] = {}
+        self._saved = 0.0
+        self._writer = ThreadPoolExecutor(1, "situation")  # a problem of thousands of fragments takes a second to write
+
+    def close(self) -> None:
+        """Leaves what was measured last for those who ask later."""
+        if self._measured:
+            self._save(self.situation)
+        self._writer.shutdown(wait=True)
+
+    def step(self, events: Iterable[Event], now: float) -> None:
+        for event in events:
+            if isinstance(event, BatchDone):
+                self.measures.hear(event, now)
+                self._heard[event.carrier] = event.batch
+        if self._driver is not None:
+            self._driver.advance(now)
+            self._report_moves(now)
+        if now - self._measured >= self._settings.every_s:
+            self._measure(now)
+
+    @property
+    def situation(self) -> Situation:
+        """Without the nodes that are lost or being drained: nothing may be placed there."""
+        state, lost = self._engine.controller.state, self._engine.controller.lost_nodes
+        own = {} if self._elastic is None else self._elastic.own
+        closed = {name for name, node in state.nodes.items() if node.draining} | lost
+        cores = {name: n for name, n in {**self._cores, **own}.items() if name not in closed}
+        return Situation(state, self._catalog, cores, self.measures)
+
+    def admit(self, submissions: Sequence[Submission]) -> None:
+        """Raises AdmissionRefused, with all that there is no room for."""
+        if self._settings.room is None or not submissions:
+            return
+        try:
+            refuse_without_room(self.situation, self._settings.room, submissions)
+        except AdmissionRefused as error:
+            self._engine.tell(Kind.REFUSED, str(error))
+            raise
+
+    # --- measuring ---------------------------------------------------------------------------------------------------
+
+    def _measure(self, now: float) -> None:
+        self._sample()
+        seconds = self.measures.close_window(now)
+        self._measured = now
+        situation = self.situation
+        if self._elastic is not None and not self._settings.advise:
+            self._elastic.step(now, {node: situation.load(node) for node in situation.cores})
+        if now - self._saved >= SAVE_EVERY_S:
+            self._saved = now
+            self._save(situation)
+        if self._stale(situation, now):
+            self._renew(situation, now)
+        elif self._driver is not None and now - self._told_measures >= self._driver.actors.window:
+            self._told_measures = now
+            self._tell_measures(self._driver, situation, now, seconds)
+
+    def _sample(self) -> None:
+        state = self._engine.controller.state
+        present: dict[str, list[int]] = {}
+        for fragment in state.fragments.values():
+            if fragment.status in (Status.JOINING, Status.LIVE):
+                present.setdefault(fragment.carrier, []).append(fragment.id)
+        for carrier, fragments in present.items():
+            until = self._heard.get(carrier, -1)
+            found = emitted(self._store.results(carrier), self._sampled.get(carrier, -1), until)
+            self._sampled[carrier] = until
+            self.measures.sampled(carrier, fragments, found)
+        self.measures.forget(set(state.carriers), {f for ids in present.values() for f in ids})
+
+    def _save(self, situation: Situation) -> None:
+        if situation.fragments:
+            self._writer.submit(_write, situation.problem, self._store.situation)
+
+    def _tell_measures(self, driver: Driver, situation: Situation, now: float, seconds: float) -> None:
+        assert self._problem is not None, "a policy was started"
+        known = self._problem.operator
+        for node, address in driver.actors.measures.items():
+            seen = situation.statistics(node, now, seconds)
+            # What came after the policy was started is not known to it.
+            operators = {name: measured for name, measured in seen.operators.items() if name in known}
+            driver.tell(address, seam.Measured(now, replace(seen, operators=operators)))
+
+    # --- the policy --------------------------------------------------------------------------------------------------
+
+    def _stale(self, situation: Situation, now: float) -> bool:
+        if not situation.fragments or self._under_way:
+            return False
+        if self._problem is None or self._problem.cluster.position.keys() != situation.cores.keys():
+            return True
+        if any(situation.node_of(f) != node for f, node in self._believed.items() if f in situation.fragments):
+            return True  # somebody else has moved it
+        old = now - self._started >= self._settings.renew_s
+        return old and self._problem.fragment.keys() != situation.fragments.keys()
+
+    def _renew(self, situation: Situation, now: float) -> None:
+        problem = situation.problem
+        assert problem.current is not None, "a situation knows where everything is"
+        self._problem, self._started = problem, now
+        self._believed = {name: nodes[0] for name, nodes in problem.current.nodes.items()}
+        self._driver = Driver(self._start(problem, problem.current), now, self._asked, self._noted)
+
+    def _noted(self, address: Address, text: str) -> None:
+        log.info("policy, %s: %s", address, text)
+
+    # --- moves -------------------------------------------------------------------------------------------------------
+
+    def _asked(self, address: Address, move: seam.Move) -> None:
+        assert self._driver is not None, "it asked"
+        now = self._driver.now
+        refusal = self._advise(move, now) if self._settings.advise else self._begin(address, move, now)
+        if refusal is not None:
+            failed = seam.MoveFailed(now, move.fragment, move.source, move.target, refusal)
+            self._driver.tell(address, failed)
+
+    def _begin(self, address: Address, move: seam.Move, now: float) -> str | None:
+        """Why not, if not."""
+        situation = self.situation
+        record = situation.fragments.get(move.fragment)
+        if record is None:
+            return "no query uses it any more"
+        if (node := situation.node_of(move.fragment)) != move.source:
+            return f"it is on {node} by now"
+        refusal = self._restraint.refusal(now, move.fragment, move.source, move.target)
+        try:
+            if refusal is None:
+                number = self._engine.move_fragment(record.id, move.target, move.reason)
+                self._restraint.begin(now, move.source, move.target)
+                self._under_way[number] = _UnderWay(address, move, now)
+        except MoveRefused as error:
+            refusal = str(error)
+        if refusal is not None:
+            text = f"{move.fragment} stays on {move.source}, did not go to {move.target}: {refusal}"
+            self._engine.tell(Kind.REFUSED, text, fragment=record.id, nodes=(move.source, move.target))
+        return refusal
+
+    def _advise(self, move: seam.Move, now: float) -> str:
+        """A policy repeats what is not followed; it is told once in a while."""
+        key = (move.fragment, move.source, move.target)
+        if now - self._advised.get(key, -self._settings.limits.rest_s) >= self._settings.limits.rest_s:
+            self._advised[key] = now
+            text = f"would move {move.fragment} from {move.source} to {move.target}: {move.reason}"
+            record = self.situation.fragments.get(move.fragment)
+            number = None if record is None else record.id
+            self._engine.tell(Kind.ADVICE, text, fragment=number, nodes=(move.source, move.target))
+        return ADVICE_ONLY
+
+    def _report_moves(self, now: float) -> None:
+        assert self._driver is not None, "moves are asked for by its actors"
+        for number, under_way in list(self._under_way.items()):
+            move, step = under_way.move, self._engine.controller.state.moves[number].step
+            where = (move.fragment, move.source, move.target)
+            event: seam.Event
+            match step:
+                case Step.DRAINING | Step.DONE:
+                    event = seam.MoveDone(now, *where, now - under_way.begun)
+                    self._believed[move.fragment] = move.target
+                case Step.ABANDONED:
+                    event = seam.MoveFailed(now, *where, "the move was abandoned")
+                case _:
+                    continue
+            del self._under_way[number]
+            self._restraint.end(now, *where)
+            self._driver.tell(under_way.address, event)
+
+
+def _write(problem: Problem, path: Path) -> None:
+    try:
+        scratch = path.with_suffix(".new")
+        write(problem, scratch)
+        scratch.replace(path)
+    except OSError:
+        log.exception("%s was not written", path)

@@ -1,0 +1,138 @@
+"""What carriers do, measured from their micro-batches and smoothed. Hears, remembers, and does no I/O.
+
+Spark tells times and rows of a whole carrier. What of it a single fragment takes is an estimate: the time in which a
+carrier calculates and writes is split over its fragments in proportion to the rows that they emit, which a sample of
+the results log tells. The rest (offsets, planning, commits) is the carrier's own and stays when a fragment leaves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, field
+
+from towpath.runtime.carriers import BatchDone
+
+WORK = "addBatch"  # Spark's name of that phase
+SMOOTHING = 0.5  # how much of a smoothed value is the newest window's
+REMEMBERED = 64  # micro-batches of a carrier whose rows are known, for samples that come later
+# A fragment without results is looked up and costs something too: as much as one that emits a row in so many.
+LEAST_SELECTIVITY = 1e-4
+
+
+@dataclass(frozen=True)
+class CarrierMeasure:
+    """Smoothed, and per second where it is a rate."""
+
+    busy: float  # share of the time that a micro-batch was running
+    work: float  # the part of it in which rows were calculated and written
+    rows: float  # tuples read per second
+    batch_s: float  # how long a micro-batch takes
+    period_s: float  # between the ends of two micro-batches
+    state_rows: float
+    behind_s: float  # how much further the clock went than event time since the carrier was first heard
+
+    @property
+    def delay_s(self) -> float:
+        """From a tuple's arrival to its result: it waits for half a period on average, then for its micro-batch."""
+        return self.behind_s + self.period_s / 2 + self.batch_s
+
+    @property
+    def pr(self) -> float:
+        """Zhou's performance ratio: delay over processing time, which here is that of a micro-batch."""
+        return self.delay_s / self.batch_s if self.batch_s > 0 else 1.0
+
+
+@dataclass
+class _Carrier:
+    last_end: float
+    first: tuple[float, int] | None = None  # clock and event time when it was first heard
+    behind_s: float = 0.0
+    busy_s: float = 0.0  # within the window under way, as the next three
+    work_s: float = 0.0
+    rows: int = 0
+    ended: list[tuple[float, float]] = field(default_factory=list)  # seconds of micro-batches, and their periods
+    state_rows: int = 0
+    known: CarrierMeasure | None = None
+    batches: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))  # number and rows
+
+
+class Measures:
+    """Of all carriers of a job. Times are seconds since its start."""
+
+    def __init__(self, at: float = 0.0) -> None:
+        self._window_began = at
+        self._carriers: dict[str, _Carrier] = {}
+        self._selectivity: dict[int, float] = {}  # by fragment: rows emitted per tuple that its carrier read
+
+    def hear(self, event: BatchDone, at: float) -> None:
+        carrier = self._carriers.setdefault(event.carrier, _Carrier(at - event.seconds))
+        carrier.batches.append((event.batch, event.rows))
+        carrier.rows += event.rows
+        carrier.state_rows = event.state_rows
+        newest = max((t for t in event.newest_us if t is not None), default=None)
+        if newest is not None:
+            carrier.first = carrier.first or (at, newest)
+            carrier.behind_s = max(0.0, at - carrier.first[0] - (newest - carrier.first[1]) / 1e6)
+        if not event.first:  # that one also compiles its plan and says nothing about the others
+            carrier.busy_s += event.seconds
+            carrier.work_s += event.phases_ms.get(WORK, 0) / 1000
+            carrier.ended.append((event.seconds, max(at - carrier.last_end, event.seconds)))
+        carrier.last_end = at
+
+    def sampled(self, carrier: str, fragments: Iterable[int], emitted: Mapping[int, Mapping[int, int]]) -> None:
+        """How many rows the fragments of a carrier emitted in some of its micro-batches: batch -> fragment -> rows."""
+        known = dict(self._carriers[carrier].batches) if carrier in self._carriers else {}
+        read = sum(known.get(batch, 0) for batch in emitted)
+        if read == 0:
+            return
+        for fragment in fragments:
+            rows = sum(counts.get(fragment, 0) for batch, counts in emitted.items() if batch in known)
+            self._selectivity[fragment] = smoothed(self._selectivity.get(fragment), rows / read)
+
+    def close_window(self, at: float) -> float:
+        """Turns what was heard since the last window into measures; returns how long the window was."""
+        seconds = at - self._window_began
+        self._window_began = at
+        if seconds > 0:
+            for carrier in self._carriers.values():
+                _close(carrier, seconds)
+        return seconds
+
+    def carrier(self, carrier: str) -> CarrierMeasure | None:
+        """None before the end of its first window with a micro-batch."""
+        found = self._carriers.get(carrier)
+        return None if found is None else found.known
+
+    def selectivity(self, fragment: int) -> float:
+        return self._selectivity.get(fragment, 0.0)
+
+    def shares(self, fragments: Iterable[int]) -> dict[int, float]:
+        """How a carrier's cost is split over its fragments; the shares add up to 1."""
+        weights = {f: max(self.selectivity(f), LEAST_SELECTIVITY) for f in fragments}
+        whole = sum(weights.values())
+        return {fragment: weight / whole for fragment, weight in weights.items()}
+
+    def forget(self, carriers: set[str], fragments: set[int]) -> None:
+        """Keeps only these; others have left."""
+        self._carriers = {name: c for name, c in self._carriers.items() if name in carriers}
+        self._selectivity = {f: s for f, s in self._selectivity.items() if f in fragments}
+
+
+def smoothed(before: float | None, now: float) -> float:
+    return now if before is None else (1 - SMOOTHING) * before + SMOOTHING * now
+
+
+def _close(carrier: _Carrier, seconds: float) -> None:
+    known = carrier.known
+    if carrier.ended:
+        batch_s, period_s = (sum(values) / len(values) for values in zip(*carrier.ended, strict=True))
+    elif known is not None:
+        batch_s, period_s = known.batch_s, known.period_s
+    else:
+        carrier.rows = 0  # of the first micro-batch, which may have read a long past
+        return
+    per_second = (carrier.busy_s / seconds, carrier.work_s / seconds, carrier.rows / seconds)
+    now = CarrierMeasure(*per_second, batch_s, period_s, carrier.state_rows, carrier.behind_s)
+    carrier.known = now if known is None else CarrierMeasure(*map(smoothed, astuple(known), astuple(now)))
+    carrier.busy_s, carrier.work_s, carrier.rows, carrier.ended = 0.0, 0.0, 0, []

@@ -1,0 +1,178 @@
+"""The HTTP API: checks who asks and what, hands the verb to the loop that runs the job, and waits for its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from towpath.errors import (
+    ProblemsError,
+    RuntimeFailure,
+    ServiceError,
+    StoreError,
+    StreamError,
+    TowpathError,
+    UnknownNameError,
+    UnknownQueryError,
+)
+from towpath.service.desk import Desk
+from towpath.service.messages import Drain, Look, Migrate, Submit, Withdraw, dump_error
+from towpath.service.verbs import Verbs
+
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 60.0  # a query may need a new carrier, which takes Spark seconds to start
+
+CODES: tuple[tuple[type[TowpathError], int], ...] = (
+    (UnknownQueryError, 404),
+    (UnknownNameError, 404),
+    (ProblemsError, 422),
+    (RuntimeFailure, 500),
+    (StoreError, 500),
+    (StreamError, 500),
+    (ServiceError, 503),
+)
+REFUSED = 409  # every other error meant for the user
+
+T = TypeVar("T")
+
+
+def build(verbs: Verbs, desk: Desk, token: str, patience_s: float = PATIENCE_S) -> Starlette:
+    routes = _Routes(verbs, desk, patience_s)
+    return Starlette(
+        routes=[
+            Route("/status", routes.status, methods=["GET"]),
+            Route("/queries", routes.queries, methods=["GET"]),
+            Route("/queries", routes.submit, methods=["POST"]),
+            Route("/withdraw", routes.withdraw, methods=["POST"]),
+            Route("/moves", routes.moves, methods=["GET"]),
+            Route("/moves", routes.migrate, methods=["POST"]),
+            Route("/drain", routes.drain, methods=["POST"]),
+            Route("/history", routes.history, methods=["GET"]),
+        ],
+        middleware=[Middleware(_Guard, token=token)],
+        exception_handlers={TowpathError: _told, HTTPException: _misunderstood, Exception: _internal},
+    )
+
+
+class _Guard:
+    """Lets only those in who have read the token, whatever they ask for."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not secrets.compare_digest(given, self._expected):
+                message = "expected the token of this service in the header Authorization: Bearer TOKEN"
+                app = JSONResponse(dump_error(ServiceError(message)), 401, {"WWW-Authenticate": "Bearer"})
+        await app(scope, receive, send)
+
+
+class _Routes:
+    def __init__(self, verbs: Verbs, desk: Desk, patience_s: float) -> None:
+        self._verbs = verbs
+        self._desk = desk
+        self._patience_s = patience_s
+
+    async def status(self, _: Request) -> Response:
+        return _answer(await self._ask(self._verbs.status))
+
+    async def queries(self, _: Request) -> Response:
+        return _answer(await self._ask(self._verbs.queries))
+
+    async def submit(self, request: Request) -> Response:
+        asked = await _body(request, Submit)
+        return _answer(await self._ask(lambda: self._verbs.submit(asked)))
+
+    async def withdraw(self, request: Request) -> Response:
+        asked = await _body(request, Withdraw)
+        return _answer(await self._ask(lambda: self._verbs.withdraw(asked)))
+
+    async def moves(self, request: Request) -> Response:
+        numbers = _checked(TypeAdapter(list[int]), request.query_params.getlist("number"))
+        return _answer(await self._ask(lambda: self._verbs.moves(numbers)))
+
+    async def migrate(self, request: Request) -> Response:
+        asked = await _body(request, Migrate)
+        return _answer(await self._ask(lambda: self._verbs.migrate(asked)))
+
+    async def drain(self, request: Request) -> Response:
+        asked = await _body(request, Drain)
+        return _answer(await self._ask(lambda: self._verbs.drain(asked)))
+
+    async def history(self, request: Request) -> Response:
+        asked = _checked(TypeAdapter(Look), dict(request.query_params))
+        # From the journal and not from the engine, so nobody has to wait.
+        return _answer(await run_in_threadpool(self._verbs.history, asked))
+
+    async def _ask(self, verb: Callable[[], T]) -> T:
+        future = self._desk.put(verb)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self._patience_s)
+        except TimeoutError:
+            done = "it has begun and goes on" if future.running() else "it was not begun and will not be"
+            raise ServiceError(
+                f"the job did not come to it within {self._patience_s:g} seconds ({done}); look at `towpath status`"
+            ) from None
+
+
+async def _body(request: Request, kind: type[T]) -> T:
+    try:
+        return _checked(TypeAdapter(kind), json.loads(await request.body()))
+    except ValueError as error:
+        raise HTTPException(400, f"expected JSON: {error}") from None
+
+
+def _checked(adapter: TypeAdapter[T], value: object) -> T:
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        mistakes = (f"{'.'.join(map(str, m['loc'])) or 'the request'}: {m['msg']}" for m in error.errors())
+        raise HTTPException(400, f"expected another request: {'; '.join(mistakes)}") from None
+
+
+def _answer(value: Any) -> JSONResponse:
+    return JSONResponse(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
+
+
+async def _told(_: Request, error: Exception) -> Response:
+    assert isinstance(error, TowpathError), "registered for these"
+    return JSONResponse(dump_error(error), next((code for kind, code in CODES if isinstance(error, kind)), REFUSED))
+
+
+async def _misunderstood(request: Request, error: Exception) -> Response:
+    """Something that no command of towpath sends."""
+    assert isinstance(error, HTTPException), "registered for these"
+    message = f"{request.method} {request.url.path}: {error.detail}; docs/service.md has what the service answers to"
+    return JSONResponse(dump_error(ServiceError(message)), error.status_code)
+
+
+async def _internal(_: Request, error: Exception) -> Response:
+    log.error("a request failed", exc_info=error)
+    message = f"internal error: {type(error).__name__}: {error}; the details are in the log of the service"
+    return JSONResponse(dump_error(ServiceError(message)), 500)

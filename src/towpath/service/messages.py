@@ -1,0 +1,144 @@
+"""What the service is asked and what it answers, as JSON on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from towpath import errors
+from towpath.errors import Problem, ProblemsError, TowpathError
+
+# --- asked -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Submit:
+    """Queries in the words of a job file. Paths in them are relative to `folder`."""
+
+    queries: dict[str, dict[str, Any]]
+    folder: str
+
+
+@dataclass(frozen=True)
+class Withdraw:
+    names: list[str]
+
+
+@dataclass(frozen=True)
+class Migrate:
+    subject: str  # a query's name or a fragment's number
+    to: str
+
+
+@dataclass(frozen=True)
+class Drain:
+    node: str
+    undo: bool = False
+
+
+@dataclass(frozen=True)
+class Look:
+    """Which entries of the history; `limit`: the newest so many, -1 for all."""
+
+    query: str | None = None
+    node: str | None = None
+    since_us: int = 0
+    after: int = 0
+    limit: int = -1
+
+
+# --- answered --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    name: str
+    state: str  # starting | standing
+    sql: str
+    fragments: list[int]
+    nodes: list[str]
+
+
+@dataclass(frozen=True)
+class MoveStatus:
+    number: int
+    fragment: int
+    used_by: str
+    source: str  # nodes
+    target: str
+    step: str
+    fence_us: int | None
+    fences: int  # tried so far
+    reason: str
+
+
+@dataclass(frozen=True)
+class CarrierStatus:
+    id: str
+    node: str
+    kind: str
+    queries: int
+    fragments: int
+    rows_per_s: float
+    trigger_s: float | None
+    event_us: int | None
+    late: int
+    runs: bool
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    name: str
+    type: str
+    state: str
+    carriers: int
+    fragments: int
+    rows_per_s: float
+
+
+@dataclass(frozen=True)
+class Status:
+    store: str
+    pid: int
+    queries: int
+    results: int
+    results_per_s: float
+    rows_per_s: float
+    trigger_s: float | None
+    event_us: int | None
+    late: int
+    nodes: list[NodeStatus] = field(default_factory=list)
+    carriers: list[CarrierStatus] = field(default_factory=list)
+    moves: list[MoveStatus] = field(default_factory=list)  # under way
+
+
+@dataclass(frozen=True)
+class Happened:
+    """An entry of the history."""
+
+    number: int
+    at_us: int
+    kind: str
+    text: str
+    query: str | None
+    fragment: int | None
+    nodes: list[str]
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+def dump_error(error: TowpathError) -> dict[str, Any]:
+    found: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+    if isinstance(error, ProblemsError):
+        found |= {"title": error.title, "problems": [dataclasses.asdict(p) for p in error.problems]}
+    return found
+
+
+def load_error(answer: dict[str, Any]) -> TowpathError:
+    """The error as the service had it, with every underlined place."""
+    kind = getattr(errors, str(answer["error"]), TowpathError)
+    if issubclass(kind, ProblemsError):
+        return kind(answer["title"], [Problem(**p) for p in answer["problems"]])
+    return kind(answer["message"]) if issubclass(kind, TowpathError) else TowpathError(answer["message"])

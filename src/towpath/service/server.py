@@ -1,0 +1,80 @@
+"""Answers HTTP in a thread beside the loop that runs the job, on this machine only."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+
+from towpath.errors import ServiceError
+from towpath.service import app, place
+from towpath.service.desk import Desk
+from towpath.service.verbs import Verbs
+from towpath.store import Store
+
+LOOPBACK = "127.0.0.1"
+GRACE_S = 2  # for answers that are on their way when the service stops
+
+
+@contextmanager
+def serving(verbs: Verbs, desk: Desk, store: Store, host: str = LOOPBACK, port: int = 0) -> Iterator[str]:
+    """Answers as long as this lasts; gives the address. The store tells who may ask, and where."""
+    with closing(_bound(host, port)) as bound:
+        name, number = bound.getsockname()[:2]
+        address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
+        token = place.new_token()
+        with (
+            _running(app.build(verbs, desk, token), bound),
+            _closed_at_end(desk),
+            place.written(store.service, place.Place(address, os.getpid(), token)),
+        ):
+            yield address
+
+
+def refuse_strangers(host: str) -> None:
+    if not place.is_loopback(host):
+        raise ServiceError(
+            f"expected an address of this machine only (127.0.0.1, ::1 or localhost), got {host!r}: the service has no "
+            "TLS\n    -> reach it from elsewhere through an SSH tunnel or a proxy with TLS; docs/service.md shows how"
+        )
+
+
+@contextmanager
+def _closed_at_end(desk: Desk) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        desk.close()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    refuse_strangers(host)
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise ServiceError(
+            f"{host}:{port}: the service cannot listen there: {error.strerror}; leave --port out to get a free one"
+        ) from error
+
+
+@contextmanager
+def _running(application: Starlette, bound: socket.socket) -> Iterator[None]:
+    config = uvicorn.Config(
+        application, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="service", daemon=True)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()

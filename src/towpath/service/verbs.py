@@ -1,0 +1,194 @@
+"""The verbs of the service: what a request does to the job that runs, and what is answered.
+
+All but `history` are called by the loop that runs the job.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Protocol
+
+from towpath import job as jobs
+from towpath.api import Towpath
+from towpath.control.journal import Journal
+from towpath.control.records import MoveRecord, QueryRecord
+from towpath.errors import Problem, ProblemsError, UnknownQueryError
+from towpath.monitor import Figures, Monitor
+from towpath.service.messages import (
+    CarrierStatus,
+    Drain,
+    Happened,
+    Look,
+    Migrate,
+    MoveStatus,
+    NodeStatus,
+    QueryStatus,
+    Status,
+    Submit,
+    Withdraw,
+)
+from towpath.settings import close_to
+from towpath.store import Store
+
+
+class Verbs(Protocol):
+    def status(self) -> Status: ...
+
+    def queries(self) -> list[QueryStatus]: ...
+
+    def submit(self, asked: Submit) -> list[QueryStatus]: ...
+
+    def withdraw(self, asked: Withdraw) -> list[str]: ...
+
+    def migrate(self, asked: Migrate) -> list[MoveStatus]: ...
+
+    def moves(self, numbers: list[int]) -> list[MoveStatus]: ...
+
+    def drain(self, asked: Drain) -> NodeStatus: ...
+
+    def history(self, asked: Look) -> list[Happened]: ...
+
+
+class JobVerbs:
+    """The verbs on a real job."""
+
+    def __init__(self, running: Towpath, monitor: Monitor, store: Store) -> None:
+        self._running = running
+        self._controller = running.engine.controller
+        self._monitor = monitor
+        self._store = store
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        figures = self._monitor.figures()
+        under_way = sorted(self._controller.moves_under_way, key=lambda move: move.id)
+        carriers = self._carriers(figures)
+        return Status(
+            str(self._store.root),
+            os.getpid(),
+            figures.queries,
+            figures.results,
+            figures.results_per_s,
+            figures.rows_per_s,
+            figures.median_s,
+            figures.event_us,
+            figures.late,
+            [self._node(name, carriers) for name in self._controller.nodes],
+            carriers,
+            [self._move(move) for move in under_way],
+        )
+
+    def queries(self) -> list[QueryStatus]:
+        found = map(self._controller.running, sorted(self._controller.running_names))
+        return [self._query(query) for query in found if query is not None]
+
+    def moves(self, numbers: list[int]) -> list[MoveStatus]:
+        known = self._controller.state.moves
+        return [self._move(known[number]) for number in numbers if number in known]
+
+    def history(self, asked: Look) -> list[Happened]:
+        with closing(Journal(self._store.journal, read_only=True)) as journal:
+            told = journal.history(**asdict(asked))
+        return [Happened(t.number, t.at_us, t.kind, t.text, t.query, t.fragment, list(t.nodes)) for t in told]
+
+    # --- doing -------------------------------------------------------------------------------------------------------
+
+    def submit(self, asked: Submit) -> list[QueryStatus]:
+        nodes, sinks = self._controller.nodes, self._sinks(asked.queries)
+        definitions = jobs.queries(asked.queries, Path(asked.folder), nodes, sinks)
+        self._running.submit_all(definitions)
+        found = map(self._controller.running, definitions)
+        return [self._query(query) for query in found if query is not None]
+
+    def withdraw(self, asked: Withdraw) -> list[str]:
+        names = list(dict.fromkeys(asked.names))
+        unknown = [name for name in names if self._controller.running(name) is None]
+        if unknown:
+            raise ProblemsError("nothing was withdrawn:", [self._unknown(name) for name in unknown])
+        for name in names:
+            self._running.withdraw(name)
+        return names
+
+    def migrate(self, asked: Migrate) -> list[MoveStatus]:
+        engine = self._running.engine
+        if self._controller.running(asked.subject) is not None:
+            return self.moves(engine.move(asked.subject, asked.to))
+        if asked.subject.isdecimal():
+            return self.moves([engine.move_fragment(int(asked.subject), asked.to)])
+        raise UnknownQueryError(str(self._unknown(asked.subject)))
+
+    def drain(self, asked: Drain) -> NodeStatus:
+        if asked.undo:
+            self._running.engine.reopen_node(asked.node)
+        else:
+            self._running.engine.drain_node(asked.node)
+        return self._node(asked.node, self._carriers(self._monitor.figures()))
+
+    # --- in words ----------------------------------------------------------------------------------------------------
+
+    def _carriers(self, figures: Figures) -> list[CarrierStatus]:
+        nodes = {carrier.id: carrier.node for carrier in self._controller.state.carriers.values()}
+        return [
+            CarrierStatus(
+                c.carrier,
+                nodes[c.carrier],
+                c.kind,
+                c.queries,
+                c.fragments,
+                c.rows_per_s,
+                c.trigger_s,
+                c.event_us,
+                c.late,
+                c.runs,
+            )
+            for c in figures.carriers
+        ]
+
+    def _node(self, name: str, carriers: Iterable[CarrierStatus]) -> NodeStatus:
+        here = [carrier for carrier in carriers if carrier.node == name]
+        definition = self._running.job.nodes.get(name)
+        return NodeStatus(
+            name,
+            "added" if definition is None else definition.type,
+            self._controller.node_state(name),
+            sum(carrier.runs for carrier in here),
+            sum(carrier.fragments for carrier in here),
+            sum(carrier.rows_per_s for carrier in here),
+        )
+
+    def _query(self, query: QueryRecord) -> QueryStatus:
+        parts = self._controller.state.parts_of(query.id)
+        fragments = list(dict.fromkeys(part.fragment for part in parts))
+        nodes = list(dict.fromkeys(self._controller.node_of(fragment) for fragment in fragments))
+        state = "standing" if all(part.settled for part in parts) else "starting"
+        return QueryStatus(query.name, state, query.sql, fragments, nodes)
+
+    def _move(self, move: MoveRecord) -> MoveStatus:
+        node_of = self._controller.node_of
+        answering = move.source if self._controller.users(move.source) else move.target
+        return MoveStatus(
+            move.id,
+            move.source,
+            self._controller.used_by(answering),
+            node_of(move.source),
+            node_of(move.target),
+            move.step,
+            move.fence_us,
+            move.fences,
+            move.reason,
+        )
+
+    def _sinks(self, replaced: Iterable[str]) -> dict[str, str]:
+        """Folders that other queries write to, and which."""
+        standing = [q for q in self._controller.state.queries.values() if q.running and q.name not in set(replaced)]
+        return {q.sink["path"]: q.name for q in standing if q.sink is not None and "path" in q.sink}
+
+    def _unknown(self, name: str) -> Problem:
+        close = close_to(name, self._controller.running_names)
+        hint = f"did you mean {close}?" if close else "`towpath status --queries` lists those that do"
+        return Problem("", f"no query named {name!r} is running", hint)

@@ -1,0 +1,196 @@
+"""The commands that speak to a service, against one whose job is played."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from service.fakes import FakeVerbs, service
+from towpath.cli import main
+from towpath.control.history import Entry, Kind
+from towpath.control.journal import Journal
+from towpath.service.messages import Drain, Migrate, Submit, Withdraw
+from towpath.service.place import read
+from towpath.store import Store
+
+
+@pytest.fixture
+def verbs() -> FakeVerbs:
+    return FakeVerbs()
+
+
+@pytest.fixture
+def store(tmp_path: Path, verbs: FakeVerbs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current folder has one job, which runs."""
+    monkeypatch.chdir(tmp_path)
+    with service(tmp_path / "job.store", verbs):
+        yield tmp_path / "job.store"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def test_status(store: Path) -> None:
+    shown = run("status").stdout
+    assert "/job.store: 1 query, 200 rows/s in" in shown
+    assert all(word in shown for word in ("left", "embedded", "filter", "1970-01-01 00:00:01", "warming", "asked for"))
+    status = json.loads(run("status", store, "--json").stdout)
+    assert (status["queries"], [node["name"] for node in status["nodes"]]) == (1, ["left", "right"])
+
+
+def test_the_queries(store: Path) -> None:
+    assert "1 query\n" in run("status", "--queries").stdout
+    assert json.loads(run("status", "--queries", "--json").stdout)[0]["nodes"] == ["left"]
+
+
+def test_submit_by_name(store: Path, verbs: FakeVerbs) -> None:
+    result = run("submit", "q", "SELECT 1", "--node", "left", "--sink", "type=parquet", "--sink", "path=out=1")
+    assert result.stdout == "q runs on left (fragment 7)\n"
+    settings = {"from": "now", "node": "left", "sink": {"type": "parquet", "path": "out=1"}, "sql": "SELECT 1"}
+    assert verbs.asked == [Submit({"q": settings}, str(Path.cwd()))]
+
+
+def test_submit_files(store: Path, verbs: FakeVerbs) -> None:
+    for name in ("a", "b"):
+        Path(f"{name}.sql").write_text(f"SELECT {name}")
+    assert run("submit", "a.sql", "b.sql", "--from", "beginning").exit_code == 0
+    (asked,) = verbs.asked
+    assert isinstance(asked, Submit)
+    assert {n: (q["sql"], q["from"]) for n, q in asked.queries.items()} == {
+        "a": ("SELECT a", "beginning"),
+        "b": ("SELECT b", "beginning"),
+    }
+
+
+def test_submit_from_stdin(store: Path, verbs: FakeVerbs) -> None:
+    CliRunner().invoke(main, ["submit", "q", "-"], input="SELECT 2")
+    assert isinstance(verbs.asked[0], Submit) and verbs.asked[0].queries["q"]["sql"] == "SELECT 2"
+
+
+def test_withdraw(store: Path, verbs: FakeVerbs) -> None:
+    assert run("withdraw", "a", "b").stdout == "withdrawn: a, b\n"
+    assert verbs.asked == [Withdraw(["a", "b"])]
+
+
+def test_migrate(store: Path, verbs: FakeVerbs) -> None:
+    result = run("migrate", "hot", "--to", "right")
+    assert result.stdout == "fragment 7 (hot) from left to right: warming\n"
+    assert verbs.asked == [Migrate("hot", "right")]
+
+
+def test_migrate_and_wait_tells_the_steps(store: Path) -> None:
+    result = run("migrate", "7", "--to", "right", "--wait", "--json")
+    assert json.loads(result.stdout)[0]["step"] == "done"
+    steps = [line.split(": ")[-1] for line in result.stderr.splitlines()]
+    assert steps == ["it is warming", "it is fenced", "it is draining", "it is done"]
+
+
+def test_drain_and_wait(store: Path, verbs: FakeVerbs) -> None:
+    assert run("drain", "left", "--wait").stdout == "node left is drained (1 fragment)\n"
+    assert run("drain", "left", "--undo").stdout == "node left is open (1 fragment)\n"
+    assert verbs.asked == [Drain("left"), Drain("left", undo=True)]
+
+
+def test_waiting_has_an_end(store: Path) -> None:
+    result = run("drain", "left", "--wait", "--timeout", 0)
+    assert (result.exit_code, result.stdout) == (1, "node left is draining (1 fragment)\n")
+    assert "not done within 0 seconds; it goes on" in result.stderr
+
+
+def test_top_looks_again_and_again_until_the_service_ends(store: Path, verbs: FakeVerbs) -> None:
+    verbs.looks = 2
+    result = run("top", "--every", "0.1")
+    assert result.exit_code == 1
+    first, second, end = result.stderr.splitlines()
+    assert first == second and first.startswith("/job.store: 1 query, 200 rows/s in")
+    assert end == "the job ends"
+
+
+def test_through_a_tunnel(store: Path, tmp_path: Path) -> None:
+    place = read(Store(store).service)
+    assert place is not None
+    (tmp_path / "token").write_text(f"{place.token}\n")
+    assert run("status", "--address", place.address, "--token-file", "token").exit_code == 0
+
+
+MISTAKES = [
+    (["submit", "bad", "SELECT * FROM clok"], 1, "         ^^^^\n    -> did you mean clock?"),
+    (["submit", "q"], 2, "expected NAME and SQL, or files whose names end in .sql"),
+    (["submit", "a", "b", "c"], 2, "expected NAME and SQL"),
+    (["submit", "missing.sql"], 1, "missing.sql: expected a file with SQL"),
+    (["submit", "q", "SELECT 1", "--sink", "parquet"], 2, "expected KEY=VALUE, got 'parquet'"),
+    (["migrate", "hot"], 2, "Missing option '--to'"),
+    (["migrate", "hot", "--to", "busy"], 1, "node busy is being drained"),
+    (["drain", "busy"], 1, "no node other than busy takes queries"),
+    (["drain", "left", "--undo", "--wait"], 2, "--undo has nothing to --wait for"),
+    (["status", "job.store", "--store", "job.store"], 2, "name the job once"),
+    (["status", "nothing.yaml"], 1, "nothing.yaml: expected a job file or the store of a job, and there is nothing"),
+    (["status", "--store", "elsewhere"], 1, "no service runs on this store\n    -> `towpath up JOB` starts one"),
+    (["status", "--address", "http://127.0.0.1:1"], 2, "--address needs --token-file"),
+    (["status", "--address", "http://127.0.0.1:1", "--token-file", "no"], 1, "no: expected a file with the token"),
+    (["history", "--since", "soon"], 2, 'expected a duration, got "soon"'),
+    (["up", "nothing.yaml", "--bind", "0.0.0.0"], 1, "expected an address of this machine only"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), MISTAKES, ids=lambda value: str(value)[:40])
+def test_mistakes_are_told(store: Path, arguments: list[str], code: int, said: str) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_one_job_here_is_enough_and_two_are_too_many(store: Path, tmp_path: Path) -> None:
+    with service(tmp_path / "other.store", FakeVerbs()):
+        told = run("status").stderr
+    assert "found the stores of several jobs (job.store, other.store)" in told
+    assert run("status").exit_code == 0
+
+
+def test_no_job_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in ("status", "history"):
+        assert "expected one job here, found no store of a job" in run(command).stderr
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Path:
+    """A store with a history, whose job does not run."""
+    journal = Journal(Store(tmp_path).journal)
+    journal.save(
+        [
+            Entry(Kind.SUBMITTED, "query hot enters", query="hot", nodes=("left",)),
+            Entry(Kind.NODE_LOST, "node right is lost", nodes=("right",)),
+        ]
+    )
+    journal.close()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [
+        ([], ["query hot enters", "node right is lost"]),
+        (["--query", "hot"], ["query hot enters"]),
+        (["--node", "right"], ["node right is lost"]),
+        (["--limit", "1"], ["node right is lost"]),
+        (["--since", "10m"], ["query hot enters", "node right is lost"]),
+        (["--query", "cold"], []),
+    ],
+)
+def test_history_without_a_service(told: Path, options: list[str], texts: list[str]) -> None:
+    found = json.loads(run("history", "--store", told, "--json", *options).stdout)
+    assert [entry["text"] for entry in found] == texts
+    assert all(abs(entry["at_us"] / 1e6 - time.time()) < 3600 for entry in found)
+
+
+def test_history_as_a_table(told: Path) -> None:
+    shown = run("history", told).stdout
+    assert "node lost" in shown and "2 entries" in shown

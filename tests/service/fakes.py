@@ -1,0 +1,115 @@
+"""A job without Spark behind a real service: its verbs are played, everything else is as it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from towpath.errors import MoveRefused, NodeRefused, Problem, QueryError, ServiceError
+from towpath.service.desk import Desk
+from towpath.service.messages import (
+    CarrierStatus,
+    Drain,
+    Happened,
+    Look,
+    Migrate,
+    MoveStatus,
+    NodeStatus,
+    QueryStatus,
+    Status,
+    Submit,
+    Withdraw,
+)
+from towpath.service.server import serving
+from towpath.store import Store
+
+STEPS = ("warming", "fenced", "draining", "done")
+
+
+class FakeVerbs:
+    """Two nodes, left and right. Whatever is asked about the query `bad`, the node `busy` or the fragment 13 fails."""
+
+    def __init__(self) -> None:
+        self.asked: list[object] = []
+        self.entries: list[Happened] = []
+        self._steps = iter(STEPS)
+        self._move = MoveStatus(1, 7, "hot", "left", "right", "warming", None, 0, "asked for")
+        self._states = iter(["draining", "draining", "drained"])
+        self.state = "open"
+        self.looks = 1000  # at the status, before the job ends
+
+    def status(self) -> Status:
+        if self.looks == 0:
+            raise ServiceError("the job ends")
+        self.looks -= 1
+        self.state = next(self._states, "drained") if self.state == "draining" else self.state
+        carrier = CarrierStatus("c0", "left", "filter", 1, 1, 200.0, 0.25, 1_500_000, 3, True)
+        nodes = [self._node("left"), NodeStatus("right", "embedded", "open", 0, 0, 0.0)]
+        return Status("/job.store", 1, 1, 10, 5.0, 200.0, 0.25, 1_500_000, 3, nodes, [carrier], [self._move])
+
+    def queries(self) -> list[QueryStatus]:
+        return [QueryStatus("hot", "standing", "SELECT 1", [7], ["left"])]
+
+    def submit(self, asked: Submit) -> list[QueryStatus]:
+        self.asked.append(asked)
+        if "bad" in asked.queries:
+            problem = Problem("queries.bad, line 1", "no stream clok", "did you mean clock?", "FROM clok\n     ^^^^")
+            raise QueryError("1 mistake in queries:", [problem])
+        return [QueryStatus(name, "starting", q["sql"], [7], ["left"]) for name, q in asked.queries.items()]
+
+    def withdraw(self, asked: Withdraw) -> list[str]:
+        self.asked.append(asked)
+        return asked.names
+
+    def migrate(self, asked: Migrate) -> list[MoveStatus]:
+        self.asked.append(asked)
+        if asked.to == "busy":
+            raise MoveRefused("node busy is being drained")
+        if asked.subject == "13":
+            raise ZeroDivisionError("on purpose")
+        return [self._move]
+
+    def moves(self, numbers: list[int]) -> list[MoveStatus]:
+        step = next(self._steps, "done")
+        if not self.entries or self.entries[-1].kind != f"move {step}":
+            self.entries.append(Happened(len(self.entries) + 1, 0, f"move {step}", f"it is {step}", None, 7, ["left"]))
+        return [MoveStatus(n, 7, "hot", "left", "right", step, None, 0, "asked for") for n in numbers]
+
+    def drain(self, asked: Drain) -> NodeStatus:
+        self.asked.append(asked)
+        if asked.node == "busy":
+            raise NodeRefused("no node other than busy takes queries")
+        self.state = "open" if asked.undo else "draining"
+        return self._node(asked.node)
+
+    def history(self, asked: Look) -> list[Happened]:
+        found = [entry for entry in self.entries if entry.number > asked.after]
+        return found if asked.limit < 0 else found[-asked.limit :]
+
+    def _node(self, name: str) -> NodeStatus:
+        return NodeStatus(name, "embedded", self.state, 1, 1, 200.0)
+
+
+@contextmanager
+def service(store: Path, verbs: FakeVerbs) -> Iterator[str]:
+    """Serves in a store as `towpath up` does, with a loop that only serves; gives the address."""
+    store.mkdir(parents=True, exist_ok=True)
+    desk, stopped = Desk(), threading.Event()
+
+    def loop() -> None:
+        while not stopped.wait(0.01):
+            try:
+                desk.serve()
+            except ZeroDivisionError:
+                return desk.close()
+
+    thread = threading.Thread(target=loop)
+    with serving(verbs, desk, Store(store)) as address:
+        thread.start()
+        try:
+            yield address
+        finally:
+            stopped.set()
+            thread.join()
