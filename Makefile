@@ -8,7 +8,7 @@ LOCK := requirements-dev.lock
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint bench lock clean
+.PHONY: help setup demo test test-long test-chaos lint bench lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,7 +27,10 @@ demo: setup ## Run towpath on a generated market and check its answers
 	@$(WITH_JAVA) $(BIN)/towpath demo
 
 test: setup ## Run the tests, without the long ones
-	@$(WITH_JAVA) $(BIN)/python -m pytest -m "not long"
+	@$(WITH_JAVA) $(BIN)/python -m pytest -m "not long and not chaos"
+
+test-chaos: setup ## Run jobs while nodes and controllers are killed, paused and starved (TOWPATH_CHAOS=200 schedules)
+	@$(WITH_JAVA) $(BIN)/python -m pytest -m chaos --timeout=600
 
 test-long: setup ## Run the long tests only
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m long --timeout=7200

@@ -32,6 +32,9 @@ class LiveWorld:
         self._world.act(self.controller.move(fragment, pipeline, node, reason))
         return max(self.controller.state.moves)
 
+    def at_rest(self, carrier: str) -> bool:
+        return False
+
     def tell(self, kind: Kind, text: str, *, fragment: int | None = None, nodes: Iterable[str] = ()) -> None:
         self.told.append((kind, text))
 

@@ -22,7 +22,7 @@ def situation(tmp_path: Path) -> Situation:
     for second in range(5):
         for event in live.round(second, {"a": 0.25}):
             measures.hear(event, second)
-    measures.close_window(5)
+    measures.close_window(5, live.at_rest)
     return Situation(world.controller.state, CATALOG, {"a": 1, "b": 1}, measures)
 
 

@@ -8,6 +8,14 @@ from towpath.runtime.carriers import BatchDone
 SECOND = 1_000_000
 
 
+def busy(carrier: str) -> bool:
+    return False
+
+
+def resting(carrier: str) -> bool:
+    return True
+
+
 def batch(
     number: int, *, rows: int = 100, seconds: float = 0.5, newest_s: float = 0, state: int = 0, first: bool = False
 ) -> BatchDone:
@@ -17,12 +25,12 @@ def batch(
 
 def test_busy_share_and_rate_are_of_the_window() -> None:
     measures = Measures()
-    measures.hear(batch(0, first=True, seconds=5), 6)
-    measures.close_window(10)
+    measures.hear(batch(0, first=True, seconds=5), 10)
+    measures.close_window(10, busy)
     assert measures.carrier("c0") is None  # the first micro-batch says nothing about the others
     for n in range(1, 6):
         measures.hear(batch(n, rows=400, seconds=0.5, state=7), 10 + 2 * n)
-    assert measures.close_window(20) == 10
+    assert measures.close_window(20, busy) == 10
     measured = measures.carrier("c0")
     assert measured is not None
     assert (measured.busy, measured.rows, measured.batch_s, measured.state_rows) == (0.25, 200, 0.5, 7)
@@ -31,19 +39,31 @@ def test_busy_share_and_rate_are_of_the_window() -> None:
 def test_windows_are_smoothed() -> None:
     measures = Measures()
     measures.hear(batch(1, seconds=1), 1)
-    measures.close_window(10)
+    measures.close_window(10, busy)
     measures.hear(batch(2, seconds=5), 15)
-    measures.close_window(20)
+    measures.close_window(20, busy)
     measured = measures.carrier("c0")
     assert measured is not None
     assert measured.busy == pytest.approx((1 - SMOOTHING) * 0.1 + SMOOTHING * 0.5)
 
 
-def test_a_window_without_a_micro_batch_is_one_of_rest() -> None:
+def test_a_micro_batch_that_lasts_longer_than_a_window_keeps_its_carrier_busy() -> None:
+    measures = Measures()
+    measures.hear(batch(1, seconds=10), 10)
+    measures.close_window(10, busy)
+    measures.close_window(20, busy)
+    measures.hear(batch(2, seconds=18), 28)
+    measures.close_window(30, busy)
+    measured = measures.carrier("c0")
+    assert measured is not None
+    assert measured.busy == pytest.approx((1 - SMOOTHING) * 1 + SMOOTHING * 18 / 20)
+
+
+def test_a_window_without_anything_to_read_is_one_of_rest() -> None:
     measures = Measures()
     measures.hear(batch(1, seconds=4), 4)
-    measures.close_window(10)
-    measures.close_window(20)
+    measures.close_window(10, busy)
+    measures.close_window(20, resting)
     measured = measures.carrier("c0")
     assert measured is not None
     assert (measured.busy, measured.batch_s) == (pytest.approx((1 - SMOOTHING) * 0.4), 4)
@@ -53,7 +73,7 @@ def test_delay_grows_when_event_time_falls_behind_the_clock() -> None:
     measures = Measures()
     for n in range(11):
         measures.hear(batch(n, seconds=0.5, newest_s=n * 0.5, first=n == 0), float(n))
-    measures.close_window(10)
+    measures.close_window(10, busy)
     measured = measures.carrier("c0")
     assert measured is not None
     assert measured.behind_s == 5
@@ -84,6 +104,6 @@ def test_what_has_left_is_forgotten() -> None:
     measures = Measures()
     measures.hear(batch(1, rows=10), 1)
     measures.sampled("c0", [1], {1: {1: 5}})
-    measures.close_window(2)
+    measures.close_window(2, busy)
     measures.forget(set(), set())
     assert measures.carrier("c0") is None and measures.selectivity(1) == 0

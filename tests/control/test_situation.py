@@ -32,7 +32,7 @@ def measured(world: World, cost: dict[str, float]) -> Situation:
     for second in range(4):
         for event in live.round(second, cost):
             measures.hear(event, second)
-    measures.close_window(4)
+    measures.close_window(4, live.at_rest)
     return Situation(world.controller.state, CATALOG, CORES, measures)
 
 

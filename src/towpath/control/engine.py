@@ -24,7 +24,7 @@ from towpath.plan.assignment import NOBODY
 from towpath.plan.build import build, optimise
 from towpath.plan.pipeline import Pipeline, pipelines
 from towpath.results import Part
-from towpath.runtime.carriers import BatchDone, CarrierFailed, Event, Runtime
+from towpath.runtime.carriers import BatchDone, CarrierFailed, CarrierStumbled, Event, Runtime
 from towpath.schema import Catalog
 from towpath.store import Store
 
@@ -194,15 +194,22 @@ class Engine:
                 if self._idle is not None:
                     self._idle.hear(event, time.monotonic())
         self._save()
-        failed = [e for e in events if isinstance(e, CarrierFailed)]
-        if failed:
-            for event in failed:
-                node = self.controller.state.carriers[event.carrier].node
-                self.tell(Kind.CARRIER_FAILED, f"carrier {event.carrier} stopped: {event.message}", nodes=[node])
-            raise RuntimeFailure("\n".join(f"carrier {e.carrier} stopped: {e.message}" for e in failed))
+        self._tell_failures(events)
         self._empty_nodes()
         self._tick_idle()
         return events
+
+    def _tell_failures(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if not isinstance(event, BatchDone):
+                node = self.controller.state.carriers[event.carrier].node
+                text = f"carrier {event.carrier} stopped: {event.message}"
+                if isinstance(event, CarrierStumbled):
+                    self.tell(Kind.CARRIER_RESTARTED, f"{text}; it is started again", nodes=[node])
+                else:
+                    self.tell(Kind.CARRIER_FAILED, text, nodes=[node])
+        if failed := [f"carrier {e.carrier} stopped: {e.message}" for e in events if isinstance(e, CarrierFailed)]:
+            raise RuntimeFailure("\n".join(failed))
 
     def _look_after_nodes(self) -> bool:
         """Whether a node was lost since the last time; others have its carriers now."""
@@ -236,6 +243,10 @@ class Engine:
             newest = own if own is not None else record.newest_us
             if newest is not None:
                 self._node(carrier).tick(carrier, n, newest + int(silent_s * 1e6))
+
+    def at_rest(self, carrier: str) -> bool:
+        """Whether a carrier has nothing to read."""
+        return self._node(carrier).waiting(carrier)
 
     def settle(self) -> None:
         """Waits until every carrier has processed everything its inputs offer, wherever it goes on meanwhile."""

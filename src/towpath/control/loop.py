@@ -132,7 +132,7 @@ class Loop:
 
     def _measure(self, now: float) -> None:
         self._sample()
-        seconds = self.measures.close_window(now)
+        seconds = self.measures.close_window(now, self._engine.at_rest)
         self._measured = now
         situation = self.situation
         if self._elastic is not None and not self._settings.advise:

@@ -8,7 +8,7 @@ the results log tells. The rest (offsets, planning, commits) is the carrier's ow
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, field
 
 from towpath.runtime.carriers import BatchDone
@@ -48,7 +48,8 @@ class _Carrier:
     last_end: float
     first: tuple[float, int] | None = None  # clock and event time when it was first heard
     behind_s: float = 0.0
-    busy_s: float = 0.0  # within the window under way, as the next three
+    window_s: float = 0.0  # of the window under way, as the next four
+    busy_s: float = 0.0
     work_s: float = 0.0
     rows: int = 0
     ended: list[tuple[float, float]] = field(default_factory=list)  # seconds of micro-batches, and their periods
@@ -68,13 +69,16 @@ class Measures:
     def hear(self, event: BatchDone, at: float) -> None:
         carrier = self._carriers.setdefault(event.carrier, _Carrier(at - event.seconds))
         carrier.batches.append((event.batch, event.rows))
-        carrier.rows += event.rows
         carrier.state_rows = event.state_rows
         newest = max((t for t in event.newest_us if t is not None), default=None)
         if newest is not None:
             carrier.first = carrier.first or (at, newest)
             carrier.behind_s = max(0.0, at - carrier.first[0] - (newest - carrier.first[1]) / 1e6)
-        if not event.first:  # that one also compiles its plan and says nothing about the others
+        if event.first:
+            # It also compiles its plan and may have read a long past: what counts begins after it.
+            carrier.window_s = self._window_began - at
+        else:
+            carrier.rows += event.rows
             carrier.busy_s += event.seconds
             carrier.work_s += event.phases_ms.get(WORK, 0) / 1000
             carrier.ended.append((event.seconds, max(at - carrier.last_end, event.seconds)))
@@ -90,13 +94,18 @@ class Measures:
             rows = sum(counts.get(fragment, 0) for batch, counts in emitted.items() if batch in known)
             self._selectivity[fragment] = smoothed(self._selectivity.get(fragment), rows / read)
 
-    def close_window(self, at: float) -> float:
-        """Turns what was heard since the last window into measures; returns how long the window was."""
+    def close_window(self, at: float, at_rest: Callable[[str], bool]) -> float:
+        """Turns what was heard since the last window into measures; returns how long the window was.
+
+        `at_rest` tells whether a carrier has nothing to read. One that has, and has ended no micro-batch, is in the
+        middle of one: what it did then is known when that one ends.
+        """
         seconds = at - self._window_began
         self._window_began = at
-        if seconds > 0:
-            for carrier in self._carriers.values():
-                _close(carrier, seconds)
+        for name, carrier in self._carriers.items():
+            carrier.window_s += seconds
+            if carrier.window_s > 0 and (carrier.ended or (carrier.known and at_rest(name))):
+                _close(carrier)
         return seconds
 
     def carrier(self, carrier: str) -> CarrierMeasure | None:
@@ -123,16 +132,13 @@ def smoothed(before: float | None, now: float) -> float:
     return now if before is None else (1 - SMOOTHING) * before + SMOOTHING * now
 
 
-def _close(carrier: _Carrier, seconds: float) -> None:
-    known = carrier.known
-    if carrier.ended:
-        batch_s, period_s = (sum(values) / len(values) for values in zip(*carrier.ended, strict=True))
-    elif known is not None:
-        batch_s, period_s = known.batch_s, known.period_s
-    else:
-        carrier.rows = 0  # of the first micro-batch, which may have read a long past
-        return
+def _close(carrier: _Carrier) -> None:
+    known, seconds = carrier.known, carrier.window_s
+    # Without a new one, a micro-batch is still thought to take as long as the last ones did.
+    ended = carrier.ended or [(known.batch_s, known.period_s) if known else (0.0, 0.0)]
+    batch_s, period_s = (sum(values) / len(values) for values in zip(*ended, strict=True))
     per_second = (carrier.busy_s / seconds, carrier.work_s / seconds, carrier.rows / seconds)
     now = CarrierMeasure(*per_second, batch_s, period_s, carrier.state_rows, carrier.behind_s)
     carrier.known = now if known is None else CarrierMeasure(*map(smoothed, astuple(known), astuple(now)))
-    carrier.busy_s, carrier.work_s, carrier.rows, carrier.ended = 0.0, 0.0, 0, []
+    carrier.window_s = carrier.busy_s = carrier.work_s = 0.0
+    carrier.rows, carrier.ended = 0, []

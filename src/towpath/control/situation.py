@@ -4,6 +4,7 @@ Nothing here runs or remembers: a situation is made from the controller's record
 
 - A fragment keeps its name in whatever carriers it has been: when it moves, the copy that takes over inherits it.
 - A fragment that several queries use belongs to the first of them; the others go wherever it goes.
+- Copies of a query are fragments of their own; that they stay on different nodes is seen to when one is to move.
 - Every node reads the streams by itself, so nothing flows between nodes.
 """
 

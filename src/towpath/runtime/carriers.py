@@ -28,12 +28,22 @@ class BatchDone:
 
 
 @dataclass(frozen=True)
-class CarrierFailed:
+class CarrierStumbled:
+    """It failed and will be started again: a full disk or a busy machine passes."""
+
     carrier: str
     message: str
 
 
-Event = BatchDone | CarrierFailed
+@dataclass(frozen=True)
+class CarrierFailed:
+    """It failed too often."""
+
+    carrier: str
+    message: str
+
+
+Event = BatchDone | CarrierStumbled | CarrierFailed
 
 
 class Runtime(Protocol):

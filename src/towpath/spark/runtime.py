@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,16 +13,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from towpath.errors import RuntimeFailure, StoreError
+from towpath.errors import StoreError
 from towpath.plan.assignment import Row
 from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
 from towpath.results.log import RESULTS
-from towpath.runtime.carriers import BatchDone, CarrierFailed, Event
+from towpath.runtime.carriers import BatchDone, CarrierFailed, CarrierStumbled, Event
 from towpath.spark import assignments
 from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types
@@ -33,7 +34,9 @@ from towpath.streams.definition import StreamDef
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 4  # so often in a row a carrier may fail before its job does
+# A carrier that fails is started again after these pauses, as long as no micro-batch succeeds between them.
+PAUSES_S = (0.5, 2.0, 5.0, 10.0, 20.0)
+LOOK_S = 0.1
 
 
 class SparkRuntime:
@@ -50,7 +53,9 @@ class SparkRuntime:
         self._queries: dict[str, StreamingQuery] = {}
         self._started: dict[str, tuple[Template, int]] = {}
         self._failures: dict[str, int] = {}  # in a row, without a finished micro-batch between them
-        self.restarts = 0
+        self._again_at: dict[str, float] = {}  # when a carrier that failed is to be started again
+        self._news: list[Event] = []
+        self._reviving = threading.RLock()  # who waits for a carrier and who asks for news may both find it dead
         self._inputs: dict[str, list[InputPlace]] = {}
         self._seen: dict[str, int] = {}
         register_sources(spark)
@@ -64,12 +69,27 @@ class SparkRuntime:
         assignments.publish(path, version, assignment_columns(template, column_types(template)), rows)
 
     def start(self, carrier: str, template: Template, epoch: int) -> None:
-        self._started[carrier] = template, epoch
+        with self._reviving:
+            self._started[carrier] = template, epoch
+            self._try(carrier)
+
+    def _try(self, carrier: str) -> None:
+        try:
+            self._launch(carrier, *self._started[carrier])
+        except AnalysisException:
+            raise  # it would be no different the next time
+        except (PySparkException, OSError) as error:
+            self._note_failure(carrier, error)
+
+    def _launch(self, carrier: str, template: Template, epoch: int) -> None:
         self._inputs[carrier] = []
         self._seen[carrier] = -1
         with functions_of(self._spark):
             built = self._build(carrier, template, epoch)
         name = f"{carrier}.e{epoch}"
+        if self._failures.get(carrier):
+            # An endpoint may have started it although the answer never came.
+            self._found |= {name: query for query in self._spark.streams.active if query.name == name}
         if (found := self._found.pop(name, None)) is not None and found.isActive:
             self._queries[carrier] = found
             self.adopted.append(carrier)
@@ -116,10 +136,12 @@ class SparkRuntime:
         found: list[Event] = []
         for carrier, query in list(self._queries.items()):
             found += self._progress(carrier, query)
-            error = None if query.isActive else query.exception()
-            if error is not None and not self._revive(carrier, error):
-                del self._queries[carrier]
-                found.append(CarrierFailed(carrier, _headline(error)))
+            if not query.isActive and (error := query.exception()) is not None:
+                self._bury(carrier, query, error)
+        with self._reviving:
+            self._revive()
+            found += self._news
+            self._news.clear()
         return found
 
     def _stop_strangers(self) -> None:
@@ -129,15 +151,26 @@ class SparkRuntime:
             log.warning("stopping carrier %s, which was found running and is not this node's any more", name)
             query.stop()
 
-    def _revive(self, carrier: str, error: BaseException) -> bool:
-        """Starts a carrier that failed again: a full disk or a busy machine passes. Says whether it tried."""
-        self._failures[carrier] = self._failures.get(carrier, 0) + 1
-        log.error("carrier %s failed, attempt %d of %d: %s", carrier, self._failures[carrier], ATTEMPTS, error)
-        if self._failures[carrier] >= ATTEMPTS:
-            return False
-        self.restarts += 1
-        self.start(carrier, *self._started[carrier])
-        return True
+    def _bury(self, carrier: str, query: StreamingQuery, error: BaseException) -> None:
+        with self._reviving:
+            if self._queries.get(carrier) is query:  # else somebody else has found it dead before
+                self._note_failure(carrier, error)
+
+    def _note_failure(self, carrier: str, error: BaseException) -> None:
+        self._queries.pop(carrier, None)
+        times = self._failures[carrier] = self._failures.get(carrier, 0) + 1
+        log.error("carrier %s failed, %d of %d times: %s", carrier, times, len(PAUSES_S) + 1, error)
+        if times > len(PAUSES_S):
+            self._news.append(CarrierFailed(carrier, _headline(error)))
+        else:
+            self._again_at[carrier] = time.monotonic() + PAUSES_S[times - 1]
+            self._news.append(CarrierStumbled(carrier, _headline(error)))
+
+    def _revive(self) -> None:
+        """Starts carriers that failed again, after a pause that grows: a full disk or a busy machine passes."""
+        for carrier in [c for c, at in self._again_at.items() if at <= time.monotonic()]:
+            del self._again_at[carrier]
+            self._try(carrier)
 
     def _progress(self, carrier: str, query: StreamingQuery) -> list[Event]:
         seen = self._seen[carrier]
@@ -179,15 +212,20 @@ class SparkRuntime:
             list(together.map(self._settle, carriers))
 
     def _settle(self, carrier: str) -> None:
-        while (query := self._queries.get(carrier)) is not None:
+        while carrier in self._queries or carrier in self._again_at:
+            query = self._queries.get(carrier)
+            if query is None:
+                time.sleep(LOOK_S)
+                with self._reviving:
+                    self._revive()
+                continue
             try:
                 # Twice: the first call may be answered by a trigger that had looked for data before we asked.
                 query.processAllAvailable()
                 query.processAllAvailable()
                 return
             except PySparkException as error:
-                if not self._revive(carrier, error):
-                    raise RuntimeFailure(f"carrier {carrier} stopped: {_headline(error)}") from error
+                self._bury(carrier, query, error)
 
     lost: str | None = None  # it lives and dies with whoever asks; control/watched.py looks after endpoints
 
@@ -209,12 +247,14 @@ class SparkRuntime:
         return int(runtime.totalMemory() - runtime.freeMemory())
 
     def stop(self, carrier: str) -> None:
+        self._again_at.pop(carrier, None)
         query = self._queries.pop(carrier, None)
         if query is not None:
             query.stop()
 
     def close(self) -> None:
         """Stops all carriers; `events` still tells of their last batches."""
+        self._again_at.clear()
         for carrier, query in list(self._queries.items()):
             query.stop()
             if query.exception() is not None:

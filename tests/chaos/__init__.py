@@ -1,0 +1,1 @@
+"""Faults on purpose: real processes killed, paused and starved while queries run."""

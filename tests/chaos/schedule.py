@@ -1,0 +1,62 @@
+"""What goes wrong when: drawn from a seed, so that a failure can be seen again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from towpath.testing.queries import random_shape
+from towpath.testing.recording import random_recording
+from towpath.testing.workload import Workload, named, random_submission
+
+NODES = ("n1", "n2")
+MOST_SHAPES, MOST_QUERIES = 4, 8  # every shape is a carrier, and two cores have to run them all
+
+
+class Fault(StrEnum):
+    KILL_NODE = "kill node"
+    PAUSE_NODE = "pause node"
+    KILL_CONTROLLER = "kill controller"
+    PAUSE_CONTROLLER = "pause controller"
+    MOVE = "move queries"
+    FULL_DISK = "full disk"
+    DAMAGED_LOG = "damaged log"
+    CLOCK = "clock step"
+
+
+@dataclass(frozen=True)
+class Step:
+    fault: Fault
+    node: str  # whom it hits, if it is about a node
+    seconds: float  # how long it lasts, or by how much a clock is wrong
+
+
+@dataclass(frozen=True)
+class Schedule:
+    seed: int
+    workload: Workload
+    steps: tuple[tuple[Step, ...], ...]  # those of each phase, when its tuples have arrived
+    copies: int
+
+    def __str__(self) -> str:
+        told = (", ".join(f"{s.fault} {s.node}" for s in steps) or "nothing" for steps in self.steps)
+        return f"seed {self.seed}: {'; '.join(told)}"
+
+
+def schedule(seed: int) -> Schedule:
+    rng = Random(seed)
+    recording = random_recording(rng)
+    shapes = [random_shape(rng, recording.catalog) for _ in range(rng.randint(1, MOST_SHAPES))]
+    phases = len(recording.chunks)
+    queries = [random_submission(rng, shapes, phases) for _ in range(rng.randint(2, MOST_QUERIES))]
+    steps = tuple(tuple(_step(rng) for _ in range(rng.choice((0, 1, 1, 2)))) for _ in range(phases))
+    if not any(steps):
+        steps = ((_step(rng),), *steps[1:])
+    return Schedule(seed, Workload(recording, named(queries)), steps, rng.choice((1, 1, 2)))
+
+
+def _step(rng: Random) -> Step:
+    fault = rng.choice(list(Fault))
+    seconds = rng.choice((-86_400, -60, 60, 86_400)) if fault is Fault.CLOCK else rng.uniform(0.5, 6.0)
+    return Step(fault, rng.choice(NODES), seconds)

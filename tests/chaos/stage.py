@@ -1,0 +1,263 @@
+"""A job on two real Spark Connect servers, its controller in a process of its own, and what can be done to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from tests.chaos.schedule import NODES, Fault, Schedule, Step
+
+from towpath.client import Client, find
+from towpath.errors import ServiceError, StoreError, TowpathError
+from towpath.reader import Reader
+from towpath.spark import server
+from towpath.spark.server import Server
+from towpath.testing.running import arrive
+
+ROOT = Path(__file__).parents[2]
+CONTROLLER = [sys.executable, "-c", "import tests.chaos.clock; from towpath.cli import main; main()"]
+QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+PATIENCE_S = 180
+STORE_MB = 64
+
+
+class Servers:
+    """They outlive a schedule: starting one takes longer than everything else."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, Server] = {}
+
+    def heal(self) -> None:
+        for name in NODES:
+            known = self.running.get(name)
+            if known is not None and known.alive:
+                os.killpg(known.pid, signal.SIGCONT)
+                continue
+            port = int(known.address.rsplit(":", 1)[1]) if known else None
+            self.running[name] = server.start(name, 2, "1g", port, QUICK_START, lambda: None)
+
+    def send(self, name: str, number: signal.Signals) -> None:
+        if self.running[name].alive:
+            os.kill(self.running[name].pid, number)
+
+    def stop(self) -> None:
+        for name in self.running:
+            server.stop(name)
+
+
+class Stage:
+    def __init__(self, schedule: Schedule, servers: Servers, folder: Path, *, small_disk: bool) -> None:
+        self._schedule = schedule
+        self._servers = servers
+        self._folder = folder
+        self.store = folder / "job.store"
+        self._small_disk = small_disk
+        self._clock = folder / "clock"
+        self._job = folder / "job.yaml"
+        self._controller: subprocess.Popen[str] | None = None
+        self.said: list[str] = []
+        self._healing: list[tuple[float, Callable[[], None]]] = []
+        _write_job(self._job, schedule, servers)
+
+    # --- the play ----------------------------------------------------------------------------------------------------
+
+    def play(self) -> None:
+        self._start()
+        for phase, steps in enumerate(self._schedule.steps):
+            self._change_queries(phase)
+            arrive(self._schedule.workload, self._folder, phase)
+            for step in steps:
+                self._do(step)
+            self._let_pass(1.0)
+        self._let_pass(max((at for at, _ in self._healing), default=0.0) - time.monotonic())
+        self._servers.heal()
+        self._stop()
+        self._run_to_the_end()
+
+    def _do(self, step: Step) -> None:
+        node, later = step.node, lambda heal: self._healing.append((time.monotonic() + abs(step.seconds), heal))
+        match step.fault:
+            case Fault.KILL_NODE:
+                self._servers.send(node, signal.SIGKILL)
+            case Fault.PAUSE_NODE:
+                self._servers.send(node, signal.SIGSTOP)
+                later(lambda: self._servers.send(node, signal.SIGCONT))
+            case Fault.KILL_CONTROLLER if self._controller is not None:
+                self._controller.kill()
+                self._ended()
+                self._start()
+            case Fault.PAUSE_CONTROLLER if self._controller is not None:
+                controller = self._controller
+                controller.send_signal(signal.SIGSTOP)
+                time.sleep(step.seconds)
+                controller.send_signal(signal.SIGCONT)
+            case Fault.MOVE:
+                self._move_queries(node)
+            case Fault.FULL_DISK if self._small_disk:
+                filler = self.store / "filler"
+                _fill(filler)
+                time.sleep(min(step.seconds, 3.0))
+                filler.unlink()
+            case Fault.DAMAGED_LOG:
+                self._damage_and_restore()
+            case Fault.CLOCK:
+                self._clock.write_text(str(int(step.seconds)))
+
+    def _let_pass(self, seconds: float) -> None:
+        """Time passes; what was to get well in the meantime does."""
+        end = time.monotonic() + seconds
+        while True:
+            for at, heal in list(self._healing):
+                if at <= time.monotonic():
+                    self._healing.remove((at, heal))
+                    heal()
+            if time.monotonic() >= end:
+                return
+            self._keep_running()
+            time.sleep(0.1)
+
+    # --- the controller ----------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self._controller = self._launch("up", str(self._job))
+        self._wait(lambda: self._client() is not None or not self._alive(), "the service does not start")
+
+    def _launch(self, *arguments: str) -> subprocess.Popen[str]:
+        environment = {**os.environ, "CHAOS_CLOCK": str(self._clock), "PYTHONPATH": str(ROOT)}
+        with (self._folder / "said.txt").open("a") as said:
+            return subprocess.Popen([*CONTROLLER, *arguments], stdout=said, stderr=said, env=environment, text=True)
+
+    def _alive(self) -> bool:
+        return self._controller is not None and self._controller.poll() is None
+
+    def _ended(self) -> None:
+        if self._controller is not None:
+            self._controller.wait(PATIENCE_S)
+        self._controller = None
+
+    def _keep_running(self) -> None:
+        """A job that cannot go on says so and ends; whoever runs it starts it again when the cause is gone."""
+        if not self._alive():
+            self._ended()
+            self._servers.heal()
+            self._start()
+
+    def _stop(self) -> None:
+        if self._alive():
+            assert self._controller is not None
+            self._controller.send_signal(signal.SIGINT)
+        self._ended()
+
+    def _run_to_the_end(self) -> None:
+        for _ in range(2):  # a carrier may have used its attempts up while it was starved
+            last = self._launch("run", str(self._job), "--until-drained")
+            if last.wait(PATIENCE_S) == 0:
+                return
+        raise AssertionError(f"the job does not drain\n{(self._folder / 'said.txt').read_text()[-3000:]}")
+
+    def _client(self) -> Client | None:
+        try:
+            client = find(self.store)
+            client.status()
+        except TowpathError:
+            return None
+        return client
+
+    def _wait(self, happened: Callable[[], bool], otherwise: str) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while not happened():
+            assert time.monotonic() < end, otherwise
+            time.sleep(0.1)
+
+    # --- queries -----------------------------------------------------------------------------------------------------
+
+    def _change_queries(self, phase: int) -> None:
+        for name, query in self._schedule.workload.queries.items():
+            if query.submit == phase and phase:
+                self._ask(lambda client, n=name, q=query: client.submit({n: {"sql": q.sql, "from": "now"}}))
+            if query.withdraw == phase:
+                self._ask(lambda client, n=name: client.withdraw([n]))
+
+    def _move_queries(self, node: str) -> None:
+        for name in list(self._schedule.workload.queries)[::2]:
+            with suppress(TowpathError):  # it may be there already, not stand yet, or be on its way
+                find(self.store).migrate(name, node)
+
+    def _ask(self, question: Callable[[Client], object]) -> None:
+        """Until it is answered: the controller may have just ended."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            self._keep_running()
+            try:
+                question(find(self.store))
+                return
+            except ServiceError:
+                time.sleep(0.2)
+            except TowpathError as refused:
+                self.said.append(str(refused))
+                return
+        raise AssertionError("the service does not answer")
+
+    # --- the log -----------------------------------------------------------------------------------------------------
+
+    def _damage_and_restore(self) -> None:
+        """A file of the results log is cut short: whoever reads it is told, and nobody gets a wrong answer."""
+        files = sorted(self.store.glob("carriers/*/e*/results/*/*.parquet"))
+        whole = {file: content for file in files[:1] if len(content := file.read_bytes()) > 8}
+        for file, content in whole.items():
+            file.write_bytes(content[: len(content) // 2])
+            reader = Reader(self.store)
+            for name in reader.names():
+                try:
+                    reader.read(name)
+                except StoreError as error:
+                    self.said.append(str(error))
+            file.write_bytes(content)
+
+
+def _write_job(job: Path, schedule: Schedule, servers: Servers) -> None:
+    streams = {}
+    for name, stream in schedule.workload.recording.catalog.items():
+        (job.parent / name).mkdir()
+        streams[name] = {
+            "source": {"type": "files", "path": f"./{name}", "format": "parquet"},
+            "schema": {column.name: column.type.value for column in stream.columns},
+            "time": stream.time,
+            "delay": f"{stream.delay_us // 1_000_000} seconds",
+            "idle_after": "0",
+        }
+    early = {n: q for n, q in schedule.workload.queries.items() if q.submit == 0}
+    nodes = {
+        name: {"type": "connect", "address": found.address, "cores": 2, "lost_after": "4 seconds"}
+        for name, found in servers.running.items()
+    }
+    queries = {n: {"sql": q.sql, "copies": schedule.copies} for n, q in early.items()}
+    job.write_text(json.dumps({"trigger": "100 ms", "nodes": nodes, "streams": streams, "queries": queries}))
+
+
+def _fill(file: Path) -> None:
+    with suppress(OSError), file.open("wb", buffering=0) as filler:
+        for size in (1 << 20, 1 << 12, 1):
+            with suppress(OSError):
+                while True:
+                    filler.write(b"\0" * size)
+
+
+def mount_small(folder: Path) -> bool:
+    """A disk that can be filled. Needs the right to mount; without it that fault is left out."""
+    folder.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={STORE_MB}m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    return made.returncode == 0
+
+
+def unmount(folder: Path) -> None:
+    subprocess.run(["umount", "--lazy", str(folder)], capture_output=True, check=False)

@@ -1,0 +1,74 @@
+"""Seeded schedules of faults; at the end every query equals the batch answer, and nothing went wrong in silence.
+
+TOWPATH_CHAOS says how many schedules are run and TOWPATH_CHAOS_FIRST where they begin (`make test-chaos`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.chaos.schedule import Fault, Schedule, schedule
+from tests.chaos.stage import Servers, Stage, mount_small, unmount
+
+from towpath.control.history import Kind
+from towpath.control.journal import Journal
+from towpath.lang import parse
+from towpath.reader import Reader
+from towpath.verify import answer, differences
+
+pytestmark = pytest.mark.chaos
+
+FIRST, COUNT = int(os.environ.get("TOWPATH_CHAOS_FIRST", "0")), int(os.environ.get("TOWPATH_CHAOS", "20"))
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        found = Servers()
+        yield found
+        found.heal()
+        found.stop()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[bool]:
+    """Whether the job's store is on a disk of its own, which can be filled."""
+    folder = tmp_path / "job.store"
+    yield mount_small(folder)
+    unmount(folder)
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
+def test_nothing_is_lost_or_doubled(servers: Servers, store: bool, tmp_path: Path, seed: int) -> None:
+    plan = schedule(seed)
+    print(plan)
+    servers.heal()
+    stage = Stage(plan, servers, tmp_path, small_disk=store)
+    stage.play()
+    assert not wrong(plan, stage.store)
+    said = (tmp_path / "said.txt").read_text()
+    assert "Traceback" not in said and "at org.apache" not in said, said[-4000:]
+    assert not unmentioned(plan, stage.store)
+
+
+def wrong(plan: Schedule, store: Path) -> dict[str, str]:
+    database, catalog, reader = plan.workload.database(), plan.workload.recording.catalog, Reader(store)
+    found = {}
+    for name in reader.names():
+        query = parse(plan.workload.queries[name].sql, catalog, name)
+        difference = differences(answer(database, query, catalog, reader.validity(name)), reader.read(name))
+        if difference is not None:
+            found[name] = f"{query.sql}: {difference}"
+    return found
+
+
+def unmentioned(plan: Schedule, store: Path) -> set[Fault]:
+    """Faults that must be in the history and are not. A pause may be too short to be noticed."""
+    journal = Journal(store / "journal.sqlite", read_only=True)
+    kinds = {entry.kind for entry in journal.history()}
+    killed = any(step.fault is Fault.KILL_NODE for steps in plan.steps for step in steps)
+    return {Fault.KILL_NODE} if killed and Kind.NODE_LOST not in kinds else set()
