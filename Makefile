@@ -8,7 +8,7 @@ LOCK := requirements-dev.lock
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-chaos lint bench lock clean
+.PHONY: help setup demo test test-live test-long test-chaos lint bench lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,8 +26,11 @@ $(INSTALLED): pyproject.toml $(LOCK)
 demo: setup ## Run towpath on a generated market and check its answers
 	@$(WITH_JAVA) $(BIN)/towpath demo
 
-test: setup ## Run the tests, without the long ones
-	@$(WITH_JAVA) $(BIN)/python -m pytest -m "not long and not chaos"
+test: setup ## Run the tests, without those that need several processes or take long
+	@$(WITH_JAVA) $(BIN)/python -m pytest -m "not live and not long and not chaos"
+
+test-live: setup ## Run the tests with Spark Connect endpoints, Kafka and the service
+	@$(WITH_JAVA) $(BIN)/python -m pytest -m "live and not long"
 
 test-chaos: setup ## Run jobs while nodes and controllers are killed, paused and starved (TOWPATH_CHAOS=200 schedules)
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m chaos --timeout=600

@@ -26,6 +26,7 @@ CONTROLLER = [sys.executable, "-c", "import tests.chaos.clock; from towpath.cli 
 QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 PATIENCE_S = 180
 STORE_MB = 64
+PHASE_S = 3.0  # longer than it takes to see that nobody listens at a node's address
 
 
 class Servers:
@@ -75,7 +76,7 @@ class Stage:
             arrive(self._schedule.workload, self._folder, phase)
             for step in steps:
                 self._do(step)
-            self._let_pass(1.0)
+            self._let_pass(PHASE_S)
         self._let_pass(max((at for at, _ in self._healing), default=0.0) - time.monotonic())
         self._servers.heal()
         self._stop()

@@ -69,6 +69,7 @@ def wait_until_it_keeps_up(job: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.live
 def test_commands_come_while_data_flows(tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text(JOB)

@@ -24,7 +24,7 @@ from towpath.verify import answer, differences
 from .broker import Broker
 from .topics import consume, create, produce
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.live]
 
 QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 BEGINNING = 1_767_225_600

@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 PATIENCE_S = 30.0
 
 
-def create(address: str, *topics: str) -> None:
+def create(address: str, *topics: str, partitions: int = 2) -> None:
     admin = AdminClient({"bootstrap.servers": address})
-    for topic in admin.create_topics([NewTopic(name, 2, 1) for name in topics]).values():
+    for topic in admin.create_topics([NewTopic(name, partitions, 1) for name in topics]).values():
         topic.result(PATIENCE_S)
 
 

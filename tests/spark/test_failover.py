@@ -19,7 +19,7 @@ from towpath.spark.server import Server
 from towpath.testing.running import EMBEDDED, run
 from towpath.testing.workload import example_workload
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.live]
 
 QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 PATIENCE_S = 120

@@ -23,7 +23,7 @@ from towpath.streams.sources import FilesSource
 from towpath.testing.running import ONE, TWO
 from towpath.verify import answer, differences
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.live]
 
 SECOND = 1_000_000
 ROWS = 500  # of a chunk, which is a second of event time

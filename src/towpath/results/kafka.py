@@ -1,14 +1,18 @@
 """A topic of Kafka as the sink of a query. Needs the package confluent-kafka, which is imported when a sink is opened.
 
-A step is one transaction: its rows, and its name as the mark of a consumer group that nobody consumes with. So the mark
-is there if and only if the rows are. Whoever opens the sink first takes over its transactional id, which settles what a
-writer before left open and shuts that writer out, and then looks at the mark: a step that has it is not written again.
+A step is one transaction, and each of its messages carries the step's name. Whoever opens the sink takes over its
+transactional id, which settles what a writer before left open and shuts that writer out. A step that was begun before
+is then looked for in the topic: it is there as a whole, or not at all.
+
+Kafka's own way to mark what was done, offsets within the transaction, is of no use here: librdkafka waits for ever when
+the broker goes away meanwhile (its issues 5456 and 5511).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 20.0
+HEADER = "towpath-step"
+SKEW_MS = 3_600_000  # by how much a broker's clock may be behind ours
 
 
 class KafkaSink:
@@ -34,62 +40,83 @@ class KafkaSink:
         self._servers = servers
         self._settings = {"bootstrap.servers": servers} | {k.removeprefix(PREFIX): v for k, v in options.items()}
         self._producer: Producer | None = None
-        self._marks: Consumer | None = None
-        self._last = ""  # the name of the step that was committed last
 
     def write(self, table: pa.Table, step: Step) -> None:
         from confluent_kafka import KafkaException
 
         try:
-            if self._producer is None:
-                self._open(f"towpath-{step.sink}")
-            if step.name != self._last:
-                self._commit(table, step.name)
+            producer = self._open(step)
+            if not (step.repeated and self._has(step)):
+                self._commit(producer, table, step)
         except KafkaException as error:
-            self._close()
-            raise SinkError(
-                f"topic {self._topic} at {self._servers} did not take results: {error.args[0].str()}\n"
-                "    -> see to the cluster; the results are in the log, and what is missing is written when it answers"
-            ) from error
+            self._producer = None  # what it has begun is given up by whoever opens the sink next
+            raise self._failure(error.args[0].str()) from error
 
-    def _open(self, name: str) -> None:
-        from confluent_kafka import Consumer, Producer
+    def _failure(self, reason: str) -> SinkError:
+        return SinkError(
+            f"topic {self._topic} at {self._servers} did not take results: {reason}\n"
+            "    -> see to the cluster; the results are in the log, and what is missing is written when it answers"
+        )
 
-        self._marks = Consumer(self._settings | {"group.id": name, "enable.auto.commit": False}, logger=log)
-        self._producer = Producer(self._settings | {"transactional.id": name}, logger=log)
-        self._producer.init_transactions(PATIENCE_S)
-        (mark,) = self._marks.committed([self._mark()], timeout=PATIENCE_S)
-        self._last = mark.metadata or ""
+    def _open(self, step: Step) -> Producer:
+        from confluent_kafka import Producer
 
-    def _commit(self, table: pa.Table, name: str) -> None:
-        assert self._producer is not None and self._marks is not None
-        self._producer.begin_transaction()
+        if self._producer is None:
+            producer = Producer(self._settings | {"transactional.id": f"towpath-{step.sink}"}, logger=log)
+            producer.init_transactions(PATIENCE_S)
+            self._producer = producer
+        return self._producer
+
+    def _commit(self, producer: Producer, table: pa.Table, step: Step) -> None:
+        producer.begin_transaction()
         for text in json_texts(table):
-            self._produce(text.encode())
-        group = self._marks.consumer_group_metadata()
-        self._producer.send_offsets_to_transaction([self._mark(name)], group, PATIENCE_S)
-        self._producer.commit_transaction(PATIENCE_S)
-        self._last = name
+            self._produce(producer, text.encode(), step.name)
+        producer.commit_transaction(PATIENCE_S)
 
-    def _produce(self, value: bytes) -> None:
-        assert self._producer is not None
+    def _produce(self, producer: Producer, value: bytes, step: str) -> None:
         while True:
             try:
-                self._producer.produce(self._topic, value)
-                self._producer.poll(0)
+                producer.produce(self._topic, value, headers={HEADER: step})
+                producer.poll(0)
                 return
             except BufferError:  # more rows than its queue holds: some must go out first
-                self._producer.poll(1)
+                producer.poll(1)
 
-    def _mark(self, name: str = "") -> TopicPartition:
+    def _has(self, step: Step) -> bool:
+        """Whether the step is in the topic. Only messages since it was begun are looked at."""
+        with closing(self._reader("read_uncommitted")) as reader:
+            ends = {p.partition: reader.get_watermark_offsets(p, PATIENCE_S)[1] for p in self._partitions(reader, 0)}
+        with closing(self._reader("read_committed")) as reader:
+            wanted = self._partitions(reader, max(0, step.begun_ms - SKEW_MS))
+            reader.assign(reader.offsets_for_times(wanted, PATIENCE_S))
+            return self._finds(reader, ends, step.name.encode())
+
+    def _finds(self, reader: Consumer, ends: dict[int, int], name: bytes) -> bool:
+        from confluent_kafka import KafkaError, KafkaException
+
+        while ends:
+            message = reader.poll(PATIENCE_S)
+            if message is None:
+                # Behind the place where it stands may lie our own messages, which nobody can see yet.
+                raise self._failure("it cannot be read to its end, as when somebody else's transaction is open")
+            error = message.error()
+            if error is None:
+                if dict(message.headers() or []).get(HEADER) == name:
+                    return True
+            elif error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+            elif (message.offset() or 0) >= ends.get(message.partition() or 0, 0):
+                ends.pop(message.partition() or 0, None)
+        return False
+
+    def _reader(self, isolation: str) -> Consumer:
+        from confluent_kafka import Consumer
+
+        settings = {"group.id": "towpath", "isolation.level": isolation, "enable.auto.commit": False}
+        return Consumer(self._settings | settings | {"enable.partition.eof": True}, logger=log)
+
+    def _partitions(self, reader: Consumer, offset: int) -> list[TopicPartition]:
         from confluent_kafka import TopicPartition
 
-        return TopicPartition(self._topic, 0, 0, name)
-
-    def _close(self) -> None:
-        """What was begun is given up by whoever opens the sink next."""
-        if self._producer is not None:
-            self._producer.purge()
-        if self._marks is not None:
-            self._marks.close()
-        self._producer = self._marks = None
+        partitions = reader.list_topics(self._topic, timeout=PATIENCE_S).topics[self._topic].partitions
+        return [TopicPartition(self._topic, number, offset) for number in partitions]

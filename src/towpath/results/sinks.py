@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ from towpath.results.render import render
 class Step:
     sink: str  # names the sink of one query of one store, for as long as the store lives
     name: str  # the same for the same rows only
+    begun_ms: int  # when it was begun for the first time
+    repeated: bool  # it was begun before, and perhaps done
 
 
 class Sink(Protocol):
@@ -85,6 +88,7 @@ class State:
     position: Position = field(default_factory=Position)
     steps: int = 0
     begun: Position | None = None
+    begun_ms: int = 0
 
 
 class SinkFeeder:
@@ -111,18 +115,18 @@ class SinkFeeder:
         rows = 0
         if self._state.begun:
             table = read(parts, after=self._state.position, upto=self._state.begun)
-            rows += self._finish(table, self._state.begun)
+            rows += self._finish(table, self._state.begun, repeated=True)
         for chunk in batches(parts, self._state.position, unchanged):
             if chunk.table.num_rows:
-                self._save(replace(self._state, begun=chunk.position))
-                rows += self._finish(chunk.table, chunk.position)
+                self._save(replace(self._state, begun=chunk.position, begun_ms=time.time_ns() // 1_000_000))
+                rows += self._finish(chunk.table, chunk.position, repeated=False)
             else:
                 # Not worth a write: after a restart the same nothing is read again.
                 self._state = replace(self._state, position=chunk.position)
         return rows
 
-    def _finish(self, table: pa.Table, position: Position) -> int:
-        self._sink.write(table, Step(self._state.id, self._step_name(position)))
+    def _finish(self, table: pa.Table, position: Position, *, repeated: bool) -> int:
+        self._sink.write(table, Step(self._state.id, self._step_name(position), self._state.begun_ms, repeated))
         self._save(State(self._state.id, position, self._state.steps + 1))
         return int(table.num_rows)
 
@@ -148,6 +152,7 @@ def _to_json(state: State, base: Path) -> dict[str, Any]:
         "position": state.position.to_json(base),
         "steps": state.steps,
         "begun": state.begun.to_json(base) if state.begun else None,
+        "begun_ms": state.begun_ms,
     }
 
 
@@ -157,7 +162,9 @@ def _load(file: Path) -> State:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         begun = Position.from_json(data["begun"], file.parent) if data["begun"] else None
-        return State(data["id"], Position.from_json(data["position"], file.parent), data["steps"], begun)
+        return State(
+            data["id"], Position.from_json(data["position"], file.parent), data["steps"], begun, data["begun_ms"]
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{file}: expected the position of a sink as JSON: {type(error).__name__}: {error}\n"
