@@ -89,7 +89,8 @@ class SparkRuntime:
         name = f"{carrier}.e{epoch}"
         if self._failures.get(carrier):
             # An endpoint may have started it although the answer never came.
-            self._found |= {name: query for query in self._spark.streams.active if query.name == name}
+            running = {str(query.name): query for query in self._spark.streams.active}
+            self._found |= {name: running[name]} if name in running else {}
         if (found := self._found.pop(name, None)) is not None and found.isActive:
             self._queries[carrier] = found
             self.adopted.append(carrier)
