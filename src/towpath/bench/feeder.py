@@ -32,6 +32,9 @@ class Feeder:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
         if self._process is not None:
             self._process.terminate()
             self._process.wait()

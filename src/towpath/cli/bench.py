@@ -113,3 +113,38 @@ def _submitted(report: Report) -> str:
         f"one more query for {late.running:,} running ones: first result after {late.triggers} triggers "
         f"({late.seconds:.1f} s), {late.carriers_started} carriers started"
     )
+
+
+@command.command("moves", epilog="Example: towpath bench moves --json")
+@click.option("--moves", type=click.IntRange(min=1), help="How many moves.  [default: 100]")
+@click.option("--quick", is_flag=True, help="Only see whether everything works: small numbers that mean nothing.")
+@json_option
+def moves(moves: int | None, quick: bool, as_json: bool) -> None:
+    """Move fragments between Spark Connect endpoints under load, and see what those who follow their results notice.
+
+    300 queries of three kinds stand on three local endpoints, 5,000 rows a second flow. Every query is compared with
+    DuckDB at the end. In the same run a query written by hand is stopped and started elsewhere from its checkpoint.
+    """
+    from towpath.bench.moving import QUICK, Plan, run
+
+    plan = QUICK if quick else Plan()
+    if moves is not None:
+        plan = replace(plan, moves=moves)
+    with _progress() as tell:
+        report = run(plan, lambda text: tell("moves", "towpath", text))
+    found = report.to_json()
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    table = Table("moved", "moves", "added delay, median", "worst", "until the fence, median")
+    for kind in KIND_NAMES:
+        if isinstance(seen := found.get(kind), dict):
+            seconds = (seen["added_delay_median_s"], seen["added_delay_worst_s"], seen["until_fence_median_s"])
+            table.add_row(kind, f"{seen['moves']}", *(f"{s:.1f} s" for s in seconds))
+    restarts = ", ".join(f"{s:.1f} s" for s in report.restarts)
+    print_data(
+        table,
+        f"{report.queries - len(report.wrong)} of {report.queries} queries equal to DuckDB; a trigger every "
+        f"{plan.trigger_ms / 1000:.0f} s",
+        f"a query by hand, stopped and started elsewhere from its checkpoint: {restarts} without results",
+    )

@@ -57,7 +57,13 @@ def read(
     )
 
 
-def batches(parts: Sequence[Part], position: Position, unchanged: Callable[[], bool] = lambda: True) -> Iterator[Chunk]:
+def batches(
+    parts: Sequence[Part],
+    position: Position,
+    unchanged: Callable[[], bool] = lambda: True,
+    *,
+    with_time: bool = False,
+) -> Iterator[Chunk]:
     """What was committed since `position`, a file of each log at a time so that a long history fits in memory.
 
     Rows behind a fence that is not decided are not handed out, nor anything that was read while the parts changed:
@@ -70,7 +76,7 @@ def batches(parts: Sequence[Part], position: Position, unchanged: Callable[[], b
         if not steps:
             return
         target = position.moved(steps)
-        table = read(parts, after=position, upto=target)
+        table = read(parts, after=position, upto=target, with_time=with_time)
         if not unchanged():
             return
         yield Chunk(table, target)
