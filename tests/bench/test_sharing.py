@@ -38,6 +38,7 @@ def test_an_unknown_kind_is_refused() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.live
 def test_a_quick_run_ends_with_one_line_of_json() -> None:
     result = CliRunner().invoke(main, ["bench", "sharing", "--quick", "--kinds", "joins", "--json"])
     assert result.exit_code == 0, result.output

@@ -28,6 +28,8 @@ transaction.state.log.num.partitions=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
+broker.heartbeat.interval.ms=200
+broker.session.timeout.ms=1000
 """
 
 

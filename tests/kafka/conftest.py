@@ -36,3 +36,10 @@ def broker(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bro
     broker.start()
     yield broker
     broker.kill()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of these need a broker, a process of its own."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.live)

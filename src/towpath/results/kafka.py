@@ -49,8 +49,14 @@ class KafkaSink:
             if not (step.repeated and self._has(step)):
                 self._commit(producer, table, step)
         except KafkaException as error:
-            self._producer = None  # what it has begun is given up by whoever opens the sink next
+            self._give_up()
             raise self._failure(error.args[0].str()) from error
+
+    def _give_up(self) -> None:
+        """Whoever opens the sink next takes back what was begun."""
+        if self._producer is not None:
+            self._producer.purge()
+        self._producer = None
 
     def _failure(self, reason: str) -> SinkError:
         return SinkError(
@@ -84,29 +90,29 @@ class KafkaSink:
 
     def _has(self, step: Step) -> bool:
         """Whether the step is in the topic. Only messages since it was begun are looked at."""
-        with closing(self._reader("read_uncommitted")) as reader:
-            ends = {p.partition: reader.get_watermark_offsets(p, PATIENCE_S)[1] for p in self._partitions(reader, 0)}
-        with closing(self._reader("read_committed")) as reader:
+        with closing(self._reader("read_committed")) as reader, closing(self._reader("read_uncommitted")) as all_reader:
             wanted = self._partitions(reader, max(0, step.begun_ms - SKEW_MS))
+            for partition in wanted:
+                # Behind the place where readers stand may lie our own messages, which nobody can see yet.
+                if _end(reader, partition) < _end(all_reader, partition):
+                    raise self._failure("somebody else's transaction is open, and hides whether they are there")
             reader.assign(reader.offsets_for_times(wanted, PATIENCE_S))
-            return self._finds(reader, ends, step.name.encode())
+            return self._finds(reader, len(wanted), step.name.encode())
 
-    def _finds(self, reader: Consumer, ends: dict[int, int], name: bytes) -> bool:
+    def _finds(self, reader: Consumer, partitions: int, name: bytes) -> bool:
         from confluent_kafka import KafkaError, KafkaException
 
-        while ends:
+        while partitions:
             message = reader.poll(PATIENCE_S)
             if message is None:
-                # Behind the place where it stands may lie our own messages, which nobody can see yet.
-                raise self._failure("it cannot be read to its end, as when somebody else's transaction is open")
+                raise self._failure("it could not be read to its end")
             error = message.error()
-            if error is None:
-                if dict(message.headers() or []).get(HEADER) == name:
-                    return True
-            elif error.code() != KafkaError._PARTITION_EOF:
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
-            elif (message.offset() or 0) >= ends.get(message.partition() or 0, 0):
-                ends.pop(message.partition() or 0, None)
+            if error is not None:
+                partitions -= 1
+            elif dict(message.headers() or []).get(HEADER) == name:
+                return True
         return False
 
     def _reader(self, isolation: str) -> Consumer:
@@ -120,3 +126,8 @@ class KafkaSink:
 
         partitions = reader.list_topics(self._topic, timeout=PATIENCE_S).topics[self._topic].partitions
         return [TopicPartition(self._topic, number, offset) for number in partitions]
+
+
+def _end(reader: Consumer, partition: TopicPartition) -> int:
+    found = reader.get_watermark_offsets(partition, PATIENCE_S)
+    return 0 if found is None else found[1]

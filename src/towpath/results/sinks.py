@@ -162,9 +162,8 @@ def _load(file: Path) -> State:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         begun = Position.from_json(data["begun"], file.parent) if data["begun"] else None
-        return State(
-            data["id"], Position.from_json(data["position"], file.parent), data["steps"], begun, data["begun_ms"]
-        )
+        position = Position.from_json(data["position"], file.parent)
+        return State(data["id"], position, data["steps"], begun, data.get("begun_ms", 0))
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{file}: expected the position of a sink as JSON: {type(error).__name__}: {error}\n"
