@@ -39,7 +39,7 @@ from towpath.reader import POLL_S, Reader
 from towpath.results import read
 from towpath.runtime.carriers import Event, Runtime
 from towpath.spark.connect import connect, listens
-from towpath.spark.kafka import jar_settings
+from towpath.spark.kafka import jar_settings, with_connector
 from towpath.spark.node import NodeSettings, open_session
 from towpath.spark.runtime import SparkRuntime
 from towpath.store import Store
@@ -189,16 +189,17 @@ def _open(name: str, node: NodeDef, job: Job, store: Store, journal: Journal) ->
     runtime = partial(
         SparkRuntime, store=store, streams=job.streams, trigger_ms=job.trigger_ms, anchor_us=journal.anchor_us
     )
+    kafka = any(isinstance(s.source, KafkaSource) for s in job.streams.values())
+    ready = partial(with_connector, node=name) if kafka else lambda session: session
     if isinstance(node, ConnectNode):
         return Watched(
             name,
-            lambda: runtime(connect(name, node, store.root)),
+            lambda: runtime(ready(connect(name, node, store.root))),
             lambda: listens(node.address),
             node.lost_after_ms / 1000,
         )
-    kafka = any(isinstance(s.source, KafkaSource) for s in job.streams.values())
     spark = {**jar_settings(node.jars, node.spark, kafka=kafka), **node.spark}
-    return runtime(open_session(NodeSettings(node.cores, node.memory, spark), store.logs))
+    return runtime(ready(open_session(NodeSettings(node.cores, node.memory, spark), store.logs)))
 
 
 def _wait_open(nodes: Mapping[str, Runtime], *, again: bool) -> None:

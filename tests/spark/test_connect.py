@@ -98,7 +98,8 @@ streams:
     time: at
 queries: {{q: SELECT k FROM s}}
 """)
-    with pytest.raises(RuntimeFailure, match=r"no Kafka connector(.|\n)*towpath node start NAME --packages org.apache"):
+    told = r"node far: its Spark has no connector for Kafka(.|\n)*towpath node start NAME --packages org.apache"
+    with pytest.raises(RuntimeFailure, match=told):
         start(job)
 
 

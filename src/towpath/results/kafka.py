@@ -11,6 +11,7 @@ the broker goes away meanwhile (its issues 5456 and 5511).
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 20.0
+AGAIN_S = 0.1
 HEADER = "towpath-step"
 SKEW_MS = 3_600_000  # by how much a broker's clock may be behind ours
 
@@ -93,16 +95,28 @@ class KafkaSink:
         with closing(self._reader("read_committed")) as reader, closing(self._reader("read_uncommitted")) as all_reader:
             wanted = self._partitions(reader, max(0, step.begun_ms - SKEW_MS))
             for partition in wanted:
-                # Behind the place where readers stand may lie our own messages, which nobody can see yet.
-                if _end(reader, partition) < _end(all_reader, partition):
-                    raise self._failure("somebody else's transaction is open, and hides whether they are there")
+                self._wait_until_visible(reader, partition, self._end(all_reader, partition))
             reader.assign(reader.offsets_for_times(wanted, PATIENCE_S))
-            return self._finds(reader, len(wanted), step.name.encode())
+            return self._finds(reader, {p.partition for p in wanted}, step.name.encode())
 
-    def _finds(self, reader: Consumer, partitions: int, name: bytes) -> bool:
+    def _wait_until_visible(self, reader: Consumer, partition: TopicPartition, end: int) -> None:
+        """Behind a transaction that is still open may lie our own messages, which nobody can see yet."""
+        given_up = time.monotonic() + PATIENCE_S
+        while self._end(reader, partition) < end:
+            if time.monotonic() > given_up:
+                raise self._failure("somebody else's transaction is open, and hides whether they are there")
+            time.sleep(AGAIN_S)
+
+    def _end(self, reader: Consumer, partition: TopicPartition) -> int:
+        found = reader.get_watermark_offsets(partition, PATIENCE_S)
+        if found is None:
+            raise self._failure("it does not say how far it goes")
+        return found[1]
+
+    def _finds(self, reader: Consumer, unread: set[int], name: bytes) -> bool:
         from confluent_kafka import KafkaError, KafkaException
 
-        while partitions:
+        while unread:
             message = reader.poll(PATIENCE_S)
             if message is None:
                 raise self._failure("it could not be read to its end")
@@ -110,7 +124,7 @@ class KafkaSink:
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
             if error is not None:
-                partitions -= 1
+                unread.discard(message.partition() or 0)
             elif dict(message.headers() or []).get(HEADER) == name:
                 return True
         return False
@@ -126,8 +140,3 @@ class KafkaSink:
 
         partitions = reader.list_topics(self._topic, timeout=PATIENCE_S).topics[self._topic].partitions
         return [TopicPartition(self._topic, number, offset) for number in partitions]
-
-
-def _end(reader: Consumer, partition: TopicPartition) -> int:
-    found = reader.get_watermark_offsets(partition, PATIENCE_S)
-    return 0 if found is None else found[1]

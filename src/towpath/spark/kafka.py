@@ -30,6 +30,20 @@ def jar_settings(jars: Sequence[str], given: Mapping[str, str], *, kafka: bool) 
     return {"spark.jars.packages": CONNECTOR} if kafka and not given.keys() & _JARS else {}
 
 
+def with_connector(spark: SparkSession, node: str) -> SparkSession:
+    """The session, if it can read topics; no broker is asked for that."""
+    reader = spark.readStream.format("kafka").option("subscribe", "any")
+    try:
+        _ = reader.option("kafka.bootstrap.servers", "any:9092").load().schema
+    except AnalysisException as error:
+        raise RuntimeFailure(
+            f"node {node}: its Spark has no connector for Kafka ({CONNECTOR})\n"
+            f"    -> an endpoint is started with it: towpath node start NAME --packages {CONNECTOR}, or --jars FILE;\n"
+            "       Spark inside this process gets it when it starts, so start the job in a process of its own"
+        ) from error
+    return spark
+
+
 def read_topic(spark: SparkSession, source: KafkaSource, columns: Mapping[str, Type], since_us: int) -> DataFrame:
     """The messages of a topic as rows, with `_key`. All that is there comes at once.
 
@@ -39,7 +53,6 @@ def read_topic(spark: SparkSession, source: KafkaSource, columns: Mapping[str, T
     for name, value in (_start(source, since_us) | DEFAULTS | source.options).items():
         reader = reader.option(name, value)
     messages = reader.option("kafka.bootstrap.servers", source.servers).load()
-    _check_connector(messages)
     # What is not JSON, or not of the column's type, is NULL.
     row = F.from_json(F.col("value").cast("string"), ddl(columns)).alias("row")
     return messages.select(F.col("key").cast("string").alias(KEY), row).select(KEY, "row.*")
@@ -50,16 +63,3 @@ def _start(source: KafkaSource, since_us: int) -> dict[str, str]:
     if source.start == "earliest":
         return {"startingOffsets": "earliest"}
     return {"startingTimestamp": str(since_us // 1000), "startingOffsetsByTimestampStrategy": "latest"}
-
-
-def _check_connector(messages: DataFrame) -> None:
-    try:
-        _ = messages.schema  # an endpoint looks for the connector no sooner
-    except AnalysisException as error:
-        if "kafka" not in str(error).lower():
-            raise
-        raise RuntimeFailure(
-            f"this node's Spark has no Kafka connector ({CONNECTOR})\n"
-            f"    -> an endpoint is started with it: towpath node start NAME --packages {CONNECTOR}, or --jars FILE;\n"
-            "       Spark inside this process gets it when it starts, so start the job in a process of its own"
-        ) from error
