@@ -14,6 +14,7 @@ import pytest
 from tests.spark.folders import arrive, write_job
 
 from towpath.api import start
+from towpath.control.watched import Watched
 from towpath.errors import RuntimeFailure
 from towpath.nodes import ConnectNode
 from towpath.spark import server
@@ -77,14 +78,15 @@ def test_carriers_outlive_their_controller_and_are_found_again(endpoint: Server,
     controller.wait()
     arrive(tmp_path, "s", [(3, 5.0, 3)])
     with start(job) as running:
-        (runtime,) = running.engine._nodes.values()
-        assert isinstance(runtime, SparkRuntime) and runtime.adopted == ["c0"]
+        (watched,) = running.engine._nodes.values()
+        assert isinstance(watched, Watched)
         end = time.monotonic() + PATIENCE_S
         while running.results("big").num_rows < 3:
             assert time.monotonic() < end, "the carrier that was found does nothing"
             running.poll()
             time.sleep(0.2)
         assert running.results("big")["k"].to_pylist() == [1, 2, 3]
+        assert isinstance(watched.inner, SparkRuntime) and watched.inner.adopted == ["c0"]
 
 
 def test_an_endpoint_without_the_connector_for_kafka_is_told(endpoint: Server, tmp_path: Path) -> None:
