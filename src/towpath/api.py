@@ -161,6 +161,8 @@ def start(job: Job | str | Path) -> Towpath:
         store.drain.unlink(missing_ok=True)
         opened: dict[str, Runtime] = {name: _open(name, node, job, store, journal) for name, node in job.nodes.items()}
         known = journal.load()
+        for node in opened.values():
+            stack.callback(node.close)  # also when the engine that closes them never comes to be
         _wait_open(opened, again=bool(known.carriers))
         starter = local_nodes(job.control, store.root, lambda name, node: _open(name, node, job, store, journal))
         stack.enter_context(starter)

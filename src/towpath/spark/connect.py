@@ -22,6 +22,8 @@ USER = "towpath"
 PORT = 15002  # of an address that names none
 ANSWER_S = 10.0
 LISTENS_S = 1.0
+# About 15 s in all, instead of PySpark's ten minutes: whether a node is lost is decided elsewhere, and sooner.
+RETRIES, RETRY_MS = 6, 4000
 # PySpark asks the environment, not the session, whose functions to make.
 _SWITCH = "SPARK_CONNECT_MODE_ENABLED"
 _switching = threading.Lock()
@@ -29,6 +31,7 @@ _switching = threading.Lock()
 
 def connect(name: str, node: ConnectNode, store: Path) -> SparkSession:
     """The session of a node, the same one every time: a new controller finds the carriers of the one before."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
     identity = uuid.uuid5(uuid.NAMESPACE_URL, f"{store.absolute().as_uri()}#{name}")
@@ -42,6 +45,7 @@ def connect(name: str, node: ConnectNode, store: Path) -> SparkSession:
         with socket.create_connection(_host_and_port(node.address), timeout=ANSWER_S):
             pass
         session = RemoteSession.builder.remote(address).create()
+        session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MS)])
         # Else PySpark says goodbye at the end of the process, and waits for minutes if the endpoint is gone by then.
         atexit.register(session.client.close)
         for key, value in session_settings(node.cores, node.spark).items():

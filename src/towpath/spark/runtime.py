@@ -8,7 +8,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -208,9 +207,24 @@ class SparkRuntime:
         scratch.replace(self._store.drain)
 
     def settle(self, carriers: Sequence[str]) -> None:
-        # Each waits for its own next trigger; one after the other they would add up.
-        with ThreadPoolExecutor(max(1, len(carriers))) as together:
-            list(together.map(self._settle, carriers))
+        # Each waits for its own next trigger; one after the other they would add up. Not in a pool of threads: the end
+        # of the process would wait for those that ask an endpoint which is gone.
+        failures: list[Exception] = []
+        threads = [
+            threading.Thread(target=self._settle_or_tell, args=(carrier, failures), daemon=True) for carrier in carriers
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+
+    def _settle_or_tell(self, carrier: str, failures: list[Exception]) -> None:
+        try:
+            self._settle(carrier)
+        except Exception as error:
+            failures.append(error)
 
     def _settle(self, carrier: str) -> None:
         while carrier in self._queries or carrier in self._again_at:
