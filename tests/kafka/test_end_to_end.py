@@ -22,7 +22,7 @@ from towpath.testing.workload import Submission, Workload
 from towpath.verify import answer, differences
 
 from .broker import Broker
-from .topics import consume, create, produce
+from .topics import consume, create, produce, wait_until_closed
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
 
@@ -120,7 +120,9 @@ def test_topics_to_topics_over_a_broker_that_dies(broker: Broker, endpoint: Serv
         produce(broker.address, "orders", [(None, "no JSON"), (None, '{"k": 1}'), (None, '{"k": 1, "at": "soon"}')])
         settle(running)
         send(broker, chunks[1])
-        broker.kill()
+        with running.housekeeper._busy:
+            wait_until_closed(broker.address, *(f"results-{name}" for name in QUERIES))
+            broker.kill()
         running.run(seconds=2)
         broker.start()
         send(broker, chunks[2])

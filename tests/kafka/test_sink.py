@@ -16,7 +16,7 @@ from towpath.results import KafkaSink, SinkFeeder, Step
 from towpath.results import kafka as sinks
 
 from .broker import Broker
-from .topics import consume, create
+from .topics import consume, create, wait_until_closed
 
 TABLE = pa.table({"k": [1, 2, 3], "x": [0.5, None, float("nan")]})
 MESSAGES = [{"k": 1, "x": 0.5}, {"k": 2, "x": None}, {"k": 3, "x": "NaN"}]
@@ -95,6 +95,7 @@ def test_somebody_elses_open_transaction_hides_nothing(
 def test_a_broker_that_dies_is_waited_for(broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = KafkaSink(broker.address, topic, {})
     sink.write(TABLE.slice(0, 1), step(topic, 0))
+    wait_until_closed(broker.address, topic)
     broker.kill()
     with monkeypatch.context() as impatient, pytest.raises(SinkError, match="did not take results"):
         impatient.setattr(sinks, "PATIENCE_S", 2.0)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
@@ -44,3 +46,23 @@ def consume(address: str, topic: str) -> list[dict[str, Any]]:
         return rows
     finally:
         consumer.close()
+
+
+def wait_until_closed(address: str, *topics: str) -> None:
+    """Until no transaction is open in them.
+
+    A lone broker that is killed after it has answered a commit, and before it has marked it in the topic, may never do
+    so.
+    """
+    end = time.monotonic() + PATIENCE_S
+    while any(_end(address, topic, "read_committed") < _end(address, topic, "read_uncommitted") for topic in topics):
+        assert time.monotonic() < end, "a transaction stays open"
+        time.sleep(0.1)
+
+
+def _end(address: str, topic: str, isolation: str) -> int:
+    settings = {"bootstrap.servers": address, "group.id": "test", "isolation.level": isolation, "log_level": 0}
+    with closing(Consumer(settings)) as consumer:
+        partitions = consumer.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+        ends = [consumer.get_watermark_offsets(TopicPartition(topic, p), PATIENCE_S) for p in partitions]
+        return sum(end for _, end in ends)
