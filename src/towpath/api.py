@@ -79,18 +79,27 @@ class Towpath:
     # --- queries -----------------------------------------------------------------------------------------------------
 
     def submit(
-        self, name: str, sql: str, *, from_now: bool = True, sink: dict[str, str] | None = None, copies: int = 1
+        self,
+        name: str,
+        sql: str,
+        *,
+        from_now: bool = True,
+        sink: dict[str, str] | None = None,
+        copies: int = 1,
+        fragments: str | None = None,
     ) -> None:
         """Starts a query, or replaces the one of that name. Raises QueryError with everything that is wrong with it.
 
         With several copies it runs on as many nodes, and its results go on without a gap when one of them dies.
+        `fragments` is "one_per_query" or "one_per_operator"; by default it is what the job says.
         """
-        self.engine.submit([Request(parse(sql, self.job.catalog, name), from_now, sink, copies=copies)])
+        query, fragments = parse(sql, self.job.catalog, name), fragments or self.job.fragments
+        self.engine.submit([Request(query, from_now, sink, copies=copies, fragments=fragments)])
 
     def submit_all(self, definitions: dict[str, QueryDef]) -> None:
         """Starts queries together, so that they may share what is new. Raises QueryError with what is wrong in any."""
         made = parse_all(dataclasses.replace(self.job, queries=definitions, queries_folder=None))
-        self.engine.submit([_request(query, definitions[name], "api") for name, query in made.items()])
+        self.engine.submit([_request(self.job, query, definitions[name], "api") for name, query in made.items()])
 
     def withdraw(self, name: str) -> None:
         self.engine.withdraw(name)
@@ -139,7 +148,8 @@ class Towpath:
         changes = self._folder.changes()
         for name, sql in changes.written.items():
             try:
-                self.engine.submit([Request(parse(sql, self.job.catalog, name), from_now=True, origin="job")])
+                query, fragments = parse(sql, self.job.catalog, name), self.job.fragments
+                self.engine.submit([Request(query, from_now=True, origin="job", fragments=fragments)])
             except QueryError as error:
                 log.warning("%s was not taken in: %s", self._folder.file(name), error)
                 self.refused.append(error)
@@ -219,9 +229,10 @@ def _wait_open(nodes: Mapping[str, Runtime], *, again: bool) -> None:
 
 def _requests(job: Job) -> list[Request]:
     """All queries of a job, checked; raises QueryError with the problems of all."""
-    return [_request(query, job.queries[name]) for name, query in parse_all(job).items()]
+    return [_request(job, query, job.queries[name]) for name, query in parse_all(job).items()]
 
 
-def _request(query: Query, definition: QueryDef, origin: str = "job") -> Request:
+def _request(job: Job, query: Query, definition: QueryDef, origin: str = "job") -> Request:
     sink = None if definition.sink is None else definition.sink.record()
-    return Request(query, definition.start == "now", sink, origin, definition.node, definition.copies)
+    where = (definition.node, definition.copies, definition.fragments or job.fragments)
+    return Request(query, definition.start == "now", sink, origin, *where)

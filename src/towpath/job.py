@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from towpath import yamlfile
 from towpath.errors import JobError, Problem
 from towpath.nodes import NODES, ConnectNode, EmbeddedNode, NodeDef
+from towpath.plan.cut import CUT, WHOLE
 from towpath.results.definition import SINKS, ParquetSink, Sink
 from towpath.schema import Stream
 from towpath.settings import (
@@ -34,6 +35,7 @@ from towpath.streams.sources import SOURCES
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")  # of queries and nodes; no leading dot or dash: .., -rf
 
 
+Fragments = Literal["one_per_query", "one_per_operator"]
 KINDS: Kinds = {"source": SOURCES, "sink": SINKS}
 
 
@@ -45,6 +47,14 @@ class QueryDef(Settings):
     start: Literal["beginning", "now"] = Field("beginning", alias="from")
     node: str | None = Field(None, examples=["local"])  # where it begins; without it, wherever it can be shared
     copies: Annotated[Whole, Field(ge=1, le=8)] = Field(1, examples=[2])  # on so many nodes at the same time
+    fragments: Fragments | None = Field(None, examples=[CUT])  # None: as the job says
+
+    @field_validator("fragments")
+    @classmethod
+    def _has_one_copy(cls, fragments: str | None, info: ValidationInfo) -> str | None:
+        if fragments == CUT and info.data.get("copies", 1) > 1:
+            raise refusal(f"{CUT} cuts a query, and copies are made of whole ones", "remove fragments or copies")
+        return fragments
 
     @field_validator("sql")
     @classmethod
@@ -74,6 +84,7 @@ class Job:
     queries_folder: Path | None
     results: ResultsDef
     control: ControlDef | None = None
+    fragments: str = WHOLE  # of queries that say nothing else
 
     @property
     def catalog(self) -> dict[str, Stream]:
@@ -117,6 +128,7 @@ class _JobText(Settings):
     nodes: dict[str, Any] | None = None
     queries: dict[str, Any] | None = None
     queries_folder: Any = None  # read apart too, so that its files are looked at whatever else is wrong
+    fragments: Fragments = Field("one_per_query", examples=[CUT])
     results: Any = None
     control: Any = None
 
@@ -176,7 +188,7 @@ class _Reader:
         if top is None or results is None or self.problems:
             return None
         store = Path(top.store) if top.store else self.path.with_suffix(".store")
-        return Job(store, top.trigger_ms, streams, nodes, queries, folder, results, control)
+        return Job(store, top.trigger_ms, streams, nodes, queries, folder, results, control, top.fragments)
 
     def checked(self, model: type[_Model], value: object, where: str, note: str = "") -> _Model | None:
         try:

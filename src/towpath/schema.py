@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+LINK = "link"  # the origin of streams that are made of others while a job runs
+
 
 class Type(Enum):
     """A column type of the language. The value is its name in job files and messages."""
@@ -54,4 +56,15 @@ class Stream:
         return (*sorted((c.name, c.type.value) for c in self.columns), ("", self.time), *origin)
 
 
+SchemaClass = tuple[tuple[str, str], ...]
 Catalog = Mapping[str, Stream]
+
+
+def is_link(schema_class: SchemaClass) -> bool:
+    return schema_class[-1] == ("", LINK)
+
+
+def stream_of(schema_class: SchemaClass) -> Stream:
+    """What the streams of a class have in common, for a class of derived streams: they come and go."""
+    *columns, (_, time), (_, origin) = schema_class
+    return Stream("", tuple(Column(name, Type(type_)) for name, type_ in columns), time, origin=origin)

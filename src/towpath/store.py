@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from towpath.errors import StoreError
+from towpath.schema import SchemaClass
 
 _taking_over = threading.Lock()
 
@@ -28,6 +30,7 @@ class Store:
         checkpoint                           Spark's own
         <input>/files                        index of the files of a feed
         results                              the results log (docs/results.md)
+    <root>/links/<class>/<link>.json         who makes a derived stream, for the inputs that read it
     <root>/sinks/<query>.json                how far a query's own sink was fed
     <root>/situation.yaml                    what was measured, as a placement problem
     <root>/log/                              towpath.log, spark.log
@@ -97,6 +100,10 @@ class Store:
     @property
     def result_logs(self) -> list[Path]:
         return sorted((self.root / "carriers").glob("*"))
+
+    def links(self, schema_class: SchemaClass) -> Path:
+        """The links that one input can read together."""
+        return self.root / "links" / hashlib.sha256(repr(schema_class).encode()).hexdigest()[:16]
 
     def sink(self, query: str) -> Path:
         return self.root / "sinks" / f"{query}.json"

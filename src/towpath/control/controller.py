@@ -20,8 +20,10 @@ from itertools import count, product
 
 from towpath.control.draining import Draining
 from towpath.control.failover import Failover
+from towpath.control.fence import UNDECIDED
 from towpath.control.history import Kind
 from towpath.control.ledger import Instruction, Ledger, Publish, StartCarrier, StopCarrier
+from towpath.control.links import Links
 from towpath.control.moves import Moves
 from towpath.control.records import (
     BEGINNING_US,
@@ -36,14 +38,17 @@ from towpath.control.records import (
 )
 from towpath.errors import MoveRefused, NodeRefused
 from towpath.plan.assignment import Row, group_columns, log_columns
+from towpath.plan.cut import WHOLE
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Template, template_of
 from towpath.runtime.carriers import BatchDone
-from towpath.schema import Catalog
+from towpath.schema import LINK, Catalog
 
 __all__ = ["Controller", "Instruction", "Publish", "StartCarrier", "StopCarrier", "Submission"]
 
 EMBEDDED = "local"  # the node of a job that names none
+FIRST = 1  # version of a carrier's first table: no batch was without what it has
+REASONS = {"job": "it is in the job file", LINK: "a query reads it"}  # why a query enters, by its origin
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Submission:
     origin: str = "api"
     node: str | None = None  # where it is to run; None: wherever it can be shared, else on the first node
     copies: int = 1  # on so many nodes at the same time
+    fragments: str = WHOLE  # how it was cut
 
 
 class Controller:
@@ -68,6 +74,7 @@ class Controller:
         self._moves = Moves(self._ledger)
         self._draining = Draining(self._ledger, self._moves)
         self._failover = Failover(self._ledger)
+        self.links = Links(self._ledger)
         self._running = {q.name: q for q in state.queries.values() if q.running}
         self._query_ids = count(max(state.queries, default=0) + 1)
 
@@ -137,6 +144,8 @@ class Controller:
                 touched[fragment.carrier] = None
                 followed += self._moves.without(fragment)
         self._drop_gaps(query)
+        for link in self.links.leave(query):
+            followed += self.withdraw(link, "no query reads it any more")
         return [*self._ledger.publish(touched), *followed]
 
     # --- fragments move ----------------------------------------------------------------------------------------------
@@ -148,6 +157,12 @@ class Controller:
     def abandon(self, move: int, reason: str = "asked for") -> list[Instruction]:
         """Takes a move back. Raises an error once its fence is passed."""
         return self._moves.abandon(self.state.moves[move], reason)
+
+    def abandon_links(self, reason: str) -> list[Instruction]:
+        """Takes back the moves of links that are not decided: until they are, nobody is given what lies behind."""
+        makers = self.links.fragments()
+        moves = [m for m in self.moves_under_way if m.source in makers and m.step in UNDECIDED]
+        return [instruction for move in moves for instruction in self._moves.abandon(move, reason)]
 
     def refuse_move(self, fragment: int, node: str) -> None:
         """Raises MoveRefused if a fragment cannot move there now."""
@@ -237,8 +252,8 @@ class Controller:
         for fragment in list(self._ledger.waiting.get(carrier.id, {}).values()):
             if fragment.status is Status.LEAVING:
                 self._let_go(fragment, event)
-            elif run.sure and event.version is not None and fragment.version <= event.version:
-                self._confirm(fragment, before_us)
+            elif self._is_seen(fragment, event) and self.links.ready(fragment, event.joined):
+                self._confirm(fragment, before_us, self.links.begin_us(fragment, event.joined))
         return self._moves.handle(event, before_us, newest_before_us)
 
     def resume(self) -> list[Instruction]:
@@ -263,7 +278,8 @@ class Controller:
 
     def _submit(self, submission: Submission, nodes: Sequence[str | None]) -> Iterable[str]:
         number = next(self._query_ids)
-        query = QueryRecord(number, submission.name, submission.sql, True, submission.sink, submission.origin)
+        how = (submission.sink, submission.origin, submission.fragments)
+        query = QueryRecord(number, submission.name, submission.sql, True, *how)
         self.state.queries[query.id] = self._running[query.name] = query
         self._ledger.note(query)
         for branch, (node, (select, pipeline)) in enumerate(product(nodes, enumerate(submission.pipelines))):
@@ -287,21 +303,31 @@ class Controller:
             if fragment.status is Status.LIVE:
                 self._begin(part, fragment, from_now=submission.from_now)
             self._ledger.note(part)
+        self.links.enter(query)
         self._tell_submitted(query)
 
     def _tell_submitted(self, query: QueryRecord) -> None:
         fragments = [self.state.fragments[part.fragment] for part in self.state.parts_of(query.id)]
         carriers = [self._ledger.carrier_of(fragment) for fragment in fragments]
         places = [f"fragment {f.id} in carrier {c.id} on {c.node}" for f, c in zip(fragments, carriers, strict=True)]
-        why = "it is in the job file" if query.origin == "job" else "asked for"
+        why = REASONS.get(query.origin, "asked for")
         text = f"query {query.name} enters as {', '.join(places)}: {why}"
         nodes = dict.fromkeys(carrier.node for carrier in carriers)
         self._ledger.tell(Kind.SUBMITTED, text, query=query.name, nodes=nodes)
 
-    def _confirm(self, fragment: FragmentRecord, before_us: int | None) -> None:
-        """A micro-batch saw the table with the fragment; the batches before it had times up to `before_us`."""
+    def _is_seen(self, fragment: FragmentRecord, event: BatchDone) -> bool:
+        sure = self._ledger.runs[event.carrier].sure
+        return sure and event.version is not None and fragment.version <= event.version
+
+    def _confirm(self, fragment: FragmentRecord, before_us: int | None, links_us: int | None) -> None:
+        """A micro-batch saw the table with the fragment; the batches before it had times up to `before_us`.
+
+        What it reads from links is all there from `links_us` on.
+        """
         fragment.status = Status.LIVE
-        fragment.from_us = None if before_us is None else before_us + 1 + fragment.lookback_us
+        unseen = before_us is not None and fragment.version > FIRST
+        own_us = before_us + 1 + fragment.lookback_us if unseen and before_us is not None else None
+        fragment.from_us = max((us for us in (own_us, links_us) if us is not None), default=None)
         del self._ledger.waiting[fragment.carrier][fragment.id]
         self._ledger.note(fragment)
         for part in self._ledger.users.get(fragment.id, []):

@@ -17,20 +17,22 @@ from towpath.control.controller import Controller, Instruction, Publish, StartCa
 from towpath.control.history import Kind
 from towpath.control.idle import Idle
 from towpath.control.journal import Journal
+from towpath.control.linkfiles import LinkFiles
 from towpath.control.records import BEGINNING_US, CarrierRecord, PartRecord
 from towpath.errors import RuntimeFailure, UnknownQueryError
 from towpath.lang import Query, parse
 from towpath.plan.assignment import NOBODY
-from towpath.plan.build import build, optimise
-from towpath.plan.pipeline import Pipeline, pipelines
+from towpath.plan.cut import WHOLE, Derived, plan
+from towpath.plan.pipeline import Pipeline
 from towpath.results import Part
 from towpath.runtime.carriers import BatchDone, CarrierFailed, CarrierStumbled, Event, Runtime
-from towpath.schema import Catalog
+from towpath.schema import LINK, Catalog, is_link
 from towpath.store import Store
 
 log = logging.getLogger(__name__)
 
 AGAIN_S = 0.2  # between two looks at nodes that are lost
+ROUNDS = 50  # at most, until who reads a link has all of it; two are enough unless a fragment moves meanwhile
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Request:
     origin: str = "api"
     node: str | None = None  # where it is to run; None: wherever it can be shared
     copies: int = 1  # on so many nodes at the same time
+    fragments: str = WHOLE  # how it is cut into pieces that can sit on different nodes; copies are of whole queries
 
 
 Admit = Callable[[Sequence[Submission]], None]  # raises AdmissionRefused
@@ -65,6 +68,7 @@ class Engine:
         self.admit: Admit | None = None
         self._idle = None if idle_after_s is None else Idle(idle_after_s)
         self.controller = Controller(journal.load(), catalog, list(nodes))
+        self._links = LinkFiles(store)
         self._act(self.controller.resume())
 
     def __enter__(self) -> Self:
@@ -84,24 +88,26 @@ class Engine:
 
     def submit(self, requests: Iterable[Request]) -> None:
         """Takes checked queries in; one that runs under the same name is replaced, an unchanged one goes on."""
-        fresh = [self._submission(request) for request in requests if not self._runs(request)]
+        wanted = [request for request in requests if not self._runs(request)]
+        fresh = [submission for request in wanted for submission in self._submissions(request)]
         asked = [s for s in fresh if s.origin != "job"]  # what a job file says must not keep the job from starting
         for submission in asked:
             self.controller.refuse_node(submission.node)
             self.controller.refuse_copies(submission)
         if self.admit is not None:
             self.admit(asked)
-        for submission in fresh:
-            if self.controller.running(submission.name) is not None:
-                self.withdraw(submission.name, "a new version replaces it")
-        self._act(self.controller.submit(fresh))
+        for request in wanted:
+            if self.controller.running(request.query.name) is not None:
+                self.withdraw(request.query.name, "a new version replaces it")
+        known = {s.name: s for s in fresh if s.origin != LINK or self.controller.running(s.name) is None}
+        self._act(self.controller.submit(list(known.values())))
 
     def _runs(self, request: Request) -> bool:
         running = self.controller.running(request.query.name)
         if running is None:
             return False
         parts = request.copies * len(request.query.selects)
-        same = running.sql == request.query.sql and running.sink == request.sink
+        same = (running.sql, running.sink, running.fragments) == (request.query.sql, request.sink, _cut(request))
         return same and len(self.controller.state.parts_of(running.id)) == parts
 
     def withdraw(self, name: str, reason: str = "asked for") -> None:
@@ -158,29 +164,32 @@ class Engine:
         self.controller.tell(kind, text, fragment=fragment, nodes=nodes)
         self._save()
 
-    def _submission(self, request: Request) -> Submission:
-        query = request.query
-        names = tuple(c.name for c in query.columns)
-        made = self._pipelines(query)
-        return Submission(
+    def _submissions(self, request: Request) -> Iterable[Submission]:
+        """The query, and before it the links that it reads."""
+        query, fragments = request.query, _cut(request)
+        planned = plan(query, self._catalog, fragments)
+        for derived in planned.derived:
+            yield _link(derived, query, request)
+        yield Submission(
             query.name,
             query.sql,
-            names,
-            made,
+            tuple(c.name for c in query.columns),
+            planned.pipelines,
             request.from_now,
             request.sink,
             request.origin,
             request.node,
             request.copies,
+            fragments,
         )
-
-    def _pipelines(self, query: Query) -> tuple[Pipeline, ...]:
-        return pipelines(optimise(build(query), self._catalog), self._catalog)
 
     def _pipeline_of(self, fragment: int) -> Pipeline:
         part = self.controller.users(fragment)[0]
         query = self.controller.state.queries[part.query]
-        return self._pipelines(parse(query.sql, self._catalog, query.name))[part.select]
+        planned = plan(parse(query.sql, self._catalog, query.name), self._catalog, query.fragments)
+        if query.origin == LINK:
+            return next(derived.pipeline for derived in planned.derived if derived.stream.name == query.name)
+        return planned.pipelines[part.select]
 
     # --- time passes -------------------------------------------------------------------------------------------------
 
@@ -239,6 +248,8 @@ class Engine:
             return
         for carrier, n, silent_s in self._idle.due(time.monotonic(), lambda c: self._node(c).waiting(c)):
             record = self.controller.state.carriers[carrier]
+            if is_link(record.template.family.classes[n]):
+                continue  # those who make it tell how far it has come
             own = record.inputs_us[n] if record.inputs_us else None
             newest = own if own is not None else record.newest_us
             if newest is not None:
@@ -267,14 +278,35 @@ class Engine:
         """Processes everything the streams have, then closes all windows; what comes for them afterwards is late."""
         for node in self._nodes.values():
             node.finish_input()
+        events = self._settle_all()
+        self._act(self.controller.abandon_links("the job is drained"))
+        readers, makers = self._readers(), self.controller.links.makers()
+        # The windows of those who read a link are closed by those who make it.
+        behind_us = max((self._horizon_us(carrier) for carrier in readers), default=0)
+        newest_us = max((c.newest_us for c in self.carriers if c.newest_us is not None), default=None)
+        for carrier in self.carriers:
+            makes = carrier.id in makers
+            reached_us = newest_us if makes and carrier.newest_us is None else carrier.newest_us
+            if reached_us is not None and carrier not in readers:
+                until_us = reached_us + self._horizon_us(carrier) + (behind_us if makes else 0)
+                for n in range(len(carrier.template.family.classes)):
+                    self._node(carrier.id).tick(carrier.id, n, until_us)
+        return events + self._settle_all()
+
+    def _settle_all(self) -> list[Event]:
+        """As `settle`; those who read links go on until they have all that is released."""
         self.settle()
         events = self.poll()
-        for carrier in self.carriers:
-            if carrier.newest_us is not None:
-                for n in range(len(carrier.template.family.classes)):
-                    self._node(carrier.id).tick(carrier.id, n, carrier.newest_us + self._horizon_us(carrier))
-        self.settle()
-        return events + self.poll()
+        for _ in range(ROUNDS):
+            if not any(self._links.behind(carrier) for carrier in self._readers()):
+                break
+            self.settle()
+            events += self.poll()
+        return events
+
+    def _readers(self) -> list[CarrierRecord]:
+        """The carriers that read links, and nothing else."""
+        return [c for c in self.carriers if all(map(is_link, c.template.family.classes))]
 
     def _horizon_us(self, carrier: CarrierRecord) -> int:
         """How far event time must go for every open window of a carrier to close."""
@@ -332,6 +364,18 @@ class Engine:
         if self.controller.changed:
             self._journal.save(self.controller.changed.values())
             self.controller.changed.clear()
+            # Before anything is done: who reads a link must know of a fence before the one who makes it can pass it.
+            self._links.write(self.controller.links)
+
+
+def _cut(request: Request) -> str:
+    return request.fragments if request.copies == 1 else WHOLE
+
+
+def _link(derived: Derived, query: Query, request: Request) -> Submission:
+    """The query that makes a derived stream. It has the text of the first query that reads it, to be cut again."""
+    name, made = derived.stream.name, (derived.pipeline,)
+    return Submission(name, query.sql, derived.columns, made, origin=LINK, node=request.node, fragments=_cut(request))
 
 
 def read_part(store: Store, part: PartRecord, carrier: str) -> Part:

@@ -26,7 +26,7 @@ from towpath.control.records import (
 from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
 
-FORMAT = 4  # raised when the tables change
+FORMAT = 5  # raised when the tables change
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS parts (
     PRIMARY KEY (query, branch, turn));
 CREATE TABLE IF NOT EXISTS queries (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT,
-    origin TEXT NOT NULL);
+    origin TEXT NOT NULL, fragments TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS moves (
     id INTEGER PRIMARY KEY, source INTEGER NOT NULL, target INTEGER NOT NULL, columns TEXT NOT NULL,
     reason TEXT NOT NULL, step TEXT NOT NULL, fence_us INTEGER, version INTEGER, fences INTEGER NOT NULL,
@@ -196,7 +196,15 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
             return "parts", tuple(values)
         case QueryRecord():
             sink = None if record.sink is None else json.dumps(record.sink)
-            return "queries", (record.id, record.name, record.sql, record.running, sink, record.origin)
+            return "queries", (
+                record.id,
+                record.name,
+                record.sql,
+                record.running,
+                sink,
+                record.origin,
+                record.fragments,
+            )
         case MoveRecord():
             values = list(astuple(record))
             values[3], values[9] = json.dumps(record.columns), json.dumps(record.keys)
@@ -235,4 +243,5 @@ def _move(row: tuple[Any, ...]) -> MoveRecord:
 
 
 def _query(row: tuple[Any, ...]) -> QueryRecord:
-    return QueryRecord(row[0], row[1], row[2], bool(row[3]), None if row[4] is None else json.loads(row[4]), row[5])
+    number, name, sql, running, sink, *rest = row
+    return QueryRecord(number, name, sql, bool(running), None if sink is None else json.loads(sink), *rest)

@@ -21,7 +21,7 @@ from towpath.control.runs import Run
 from towpath.plan.assignment import Row, rows
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Family, Template, merge_all, template_of
-from towpath.schema import Catalog
+from towpath.schema import Catalog, SchemaClass, is_link
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,11 @@ class Ledger:
         more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
         return f"{names[0]}{more}" if names else "no query"
 
+    def links_of(self, fragment: FragmentRecord) -> dict[str, SchemaClass]:
+        """The derived streams that a fragment reads, with their classes."""
+        classes = self.carrier_of(fragment).template.family.classes
+        return {str(row[f"s_i{n}"]): c for row in fragment.rows[:1] for n, c in enumerate(classes) if is_link(c)}
+
     def rows(self, carrier: str) -> list[Row]:
         """The assignment table of a carrier."""
         return [row for fragment in self.present.get(carrier, {}).values() for row in fragment.rows]
@@ -190,7 +195,7 @@ class Ledger:
             tuple(rows(number, pipeline, carrier.template)),
             reach if pipeline.window is not None else 0,
             reach + (pipeline.window.range_us if pipeline.window is not None else 0),
-            Status.JOINING if carrier.version else Status.LIVE,
+            Status.JOINING if carrier.version or any(map(is_link, carrier.template.family.classes)) else Status.LIVE,
             carrier.version + 1,
         )
         self.state.fragments[number] = fragment

@@ -8,6 +8,7 @@ from enum import StrEnum
 from towpath.control.fence import Step
 from towpath.control.history import Entry
 from towpath.plan.assignment import Row
+from towpath.plan.cut import WHOLE
 from towpath.plan.templates import Template
 
 BEGINNING_US = -62_135_596_800_000_000  # 0001-01-01, before which there is no timestamp
@@ -106,7 +107,8 @@ class QueryRecord:
     sql: str
     running: bool = True
     sink: dict[str, str] | None = None
-    origin: str = "api"  # "job" for those of the job file and its folder
+    origin: str = "api"  # "job" for those of the job file and its folder, "link" for those that make derived streams
+    fragments: str = WHOLE  # how it is cut
 
 
 @dataclass

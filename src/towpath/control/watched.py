@@ -58,7 +58,12 @@ class Watched:
 
     def wait_open(self) -> None:
         """Until it answers for the first time. Raises RuntimeFailure if it does not."""
-        self._first.wait(self._lost_after_s * 3)
+        patience_s = self._lost_after_s * 3
+        if not self._first.wait(patience_s):
+            raise RuntimeFailure(
+                f"node {self._name}: it has not answered within {patience_s:g} s, three times its lost_after\n"
+                "    -> see what keeps it busy or cut off; a slow machine needs a longer lost_after"
+            )
         if (why := self._trouble) is not None:
             raise RuntimeFailure(why)
 
@@ -171,6 +176,8 @@ class Watched:
             try:
                 self._attend(self._inner)
             except Exception as error:
+                if self._closing.is_set():
+                    break  # nobody needs it any more, and where a log would go is closed perhaps
                 log.exception("node %s", self._name)
                 self._trouble = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
                 # A new connection knows nothing of what was started here, so somebody has to give it up first.
@@ -224,6 +231,8 @@ class Watched:
             try:
                 node.ping()
             except Exception as error:
+                if self._closing.is_set():
+                    break
                 log.warning("node %s: %s", self._name, error)
             else:
                 self._heard()

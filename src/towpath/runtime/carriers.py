@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from towpath.plan.assignment import Row
@@ -25,6 +25,7 @@ class BatchDone:
     seconds: float
     phases_ms: dict[str, int]
     first: bool  # the first since the carrier was started: it may repeat one that was cut short
+    joined: Mapping[tuple[str, int], int] = field(default_factory=dict)  # links that its inputs read, and behind when
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 A class with a single stream of files, or with streams that share a folder and differ in the value of a column, is read
 by Spark's own reader: a lone query pays for nothing. So is a topic of Kafka; streams of different topics are never of
-one class. Everything else (several streams that must be aligned, generators) comes through a feed.
+one class. Derived streams come through links. Everything else (several streams that must be aligned, generators) comes
+through a feed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.arrow import arrow_schema
-from towpath.schema import Type
+from towpath.schema import Stream, Type
 from towpath.spark.feeds import FEED
 from towpath.spark.kafka import KEY, read_topic
+from towpath.spark.links import LINKS
 from towpath.spark.types import ddl
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource, KafkaSource
@@ -58,25 +60,58 @@ def open_input(
     ticks: bool,
 ) -> DataFrame:
     """The tuples of one source: `<alias>_<column>`, `<alias>__stream`, `<alias>__us`, `_event` with the watermark."""
-    stream = streams[0].stream
     place.ticks.mkdir(parents=True, exist_ok=True)
-    raw = _raw(spark, streams, place)
-    event = F.col(stream.time).cast("timestamp").alias("_event")
-    rows = raw.where(F.col(stream.time).isNotNull()).select(
-        event, F.col("_stream").alias(f"{alias}__stream"), *(F.col(c).alias(f"{alias}_{c}") for c in columns)
-    )
+    rows = _columns(_raw(spark, streams, place), streams[0].stream, alias, columns)
     if ticks:
         rows = rows.unionByName(_ticks(spark, place), allowMissingColumns=True)
     delay_ms = -(-max(s.stream.delay_us for s in streams) // 1000)
     marked = rows.withWatermark("_event", f"{delay_ms} milliseconds")
     if ticks:
-        # The comparison with the event time keeps Spark from moving this filter below the watermark, where ticks would
-        # be lost.
-        never = F.col("_event") < F.timestamp_micros(F.lit(-(2**62)))
-        marked = marked.where(F.col(f"{alias}__stream").isNotNull() | never)
+        marked = _without_ticks(marked, alias)
+    return _observed(marked, alias).withColumn(f"{alias}__us", F.unix_micros("_event"))
+
+
+def open_links(
+    spark: SparkSession, alias: str, stream: Stream, columns: Sequence[str], folder: Path, place: InputPlace
+) -> DataFrame:
+    """As `open_input`, for the derived streams that have a link in `folder`; `stream` is what they have in common."""
+    types = {c.name: c.type for c in stream.columns}
+    spec = {
+        "folder": str(folder),
+        "index": str(place.index),
+        "schema": arrow_schema(types).serialize().to_pybytes().hex(),
+        "time": stream.time,
+    }
+    raw = (
+        spark.readStream.format(LINKS)
+        .option("spec", json.dumps(spec))
+        .option("schema", ddl({"_stream": Type.STRING, **types}))
+        .option("parallelism", place.parallelism)
+        .load()
+    )
+    marked = _columns(raw, stream, alias, columns).withWatermark("_event", "0 milliseconds")
+    # Ticks count as seen: what a link has released is complete, whether or not there were tuples in it.
+    rows = _without_ticks(_observed(marked, alias), alias)
+    return rows.withColumn(f"{alias}__us", F.unix_micros("_event"))
+
+
+def _columns(raw: DataFrame, stream: Stream, alias: str, columns: Sequence[str]) -> DataFrame:
+    event = F.col(stream.time).cast("timestamp").alias("_event")
+    return raw.where(F.col(stream.time).isNotNull()).select(
+        event, F.col("_stream").alias(f"{alias}__stream"), *(F.col(c).alias(f"{alias}_{c}") for c in columns)
+    )
+
+
+def _without_ticks(rows: DataFrame, alias: str) -> DataFrame:
+    # The comparison with the event time keeps Spark from moving this filter below the watermark, where ticks would be
+    # lost.
+    never = F.col("_event") < F.timestamp_micros(F.lit(-(2**62)))
+    return rows.where(F.col(f"{alias}__stream").isNotNull() | never)
+
+
+def _observed(rows: DataFrame, alias: str) -> DataFrame:
     newest = F.max(F.unix_micros("_event")).alias("newest")
-    observed = marked.observe(f"input_{alias}", F.count(F.lit(1)).alias("rows"), newest)
-    return observed.withColumn(f"{alias}__us", F.unix_micros("_event"))
+    return rows.observe(f"input_{alias}", F.count(F.col(f"{alias}__stream")).alias("rows"), newest)
 
 
 def _raw(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:

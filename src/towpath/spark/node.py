@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from towpath.errors import RuntimeFailure
 from towpath.spark.assignment_source import AssignmentSource
 from towpath.spark.feeds import FeedSource
+from towpath.spark.links import LinkSource
 
 # The default manager forks `chmod` for every checkpoint file when Hadoop's native library is missing: 30 ms a commit
 # instead of 8.
@@ -109,5 +110,5 @@ def session_settings(cores: int, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def register_sources(session: SparkSession) -> None:
-    for source in (AssignmentSource, FeedSource):
+    for source in (AssignmentSource, FeedSource, LinkSource):
         session.dataSource.register(source)

@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,15 @@ from towpath.errors import StoreError
 from towpath.plan.assignment import Row
 from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
+from towpath.results.links import read_joined
 from towpath.results.log import RESULTS
 from towpath.runtime.carriers import BatchDone, CarrierFailed, CarrierStumbled, Event
+from towpath.schema import is_link, stream_of
 from towpath.spark import assignments
 from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types
 from towpath.spark.connect import functions_of, is_remote
-from towpath.spark.inputs import InputPlace, open_input
+from towpath.spark.inputs import InputPlace, open_input, open_links
 from towpath.spark.node import register_sources
 from towpath.store import Store
 from towpath.streams.definition import StreamDef
@@ -35,7 +38,10 @@ log = logging.getLogger(__name__)
 
 # A carrier that fails is started again after these pauses, as long as no micro-batch succeeds between them.
 PAUSES_S = (0.5, 2.0, 5.0, 10.0, 20.0)
+# A Python process of the carrier took longer than the 10 s that Spark allows: the node is busy, the carrier is not ill.
+BUSY = "Python worker failed to connect back"
 LOOK_S = 0.1
+LONGEST_REST_S = 1.0  # between two looks at the carriers of an endpoint
 
 
 class SparkRuntime:
@@ -57,6 +63,10 @@ class SparkRuntime:
         self._reviving = threading.RLock()  # who waits for a carrier and who asks for news may both find it dead
         self._inputs: dict[str, list[InputPlace]] = {}
         self._seen: dict[str, int] = {}
+        # A question costs an endpoint and us 8 ms of CPU time: asked five times a second, four carriers took a quarter
+        # of a core (docs/design/moving.md).
+        self._rest_s = min(LONGEST_REST_S, trigger_ms / 4000) if is_remote(spark) else 0.0
+        self._look_at = 0.0
         register_sources(spark)
         # On an endpoint carriers outlive the controller that started them.
         self._found = {str(query.name): query for query in spark.streams.active}
@@ -117,31 +127,44 @@ class SparkRuntime:
         return build(template, inputs, table)
 
     def _open(self, carrier: str, template: Template, epoch: int, n: int) -> DataFrame:
-        alias = f"i{n}"
-        streams = [s for s in self._streams.values() if s.stream.schema_class == template.family.classes[n]]
-        if not streams:
-            raise StoreError(
-                f"{self._store.root}: carrier {carrier} reads streams with the columns "
-                f"{dict(template.family.classes[n])}, and the job has none; give a job with other streams another store"
-            )
+        alias, schema_class = f"i{n}", template.family.classes[n]
         cores = int(self._spark.conf.get("spark.sql.shuffle.partitions", "1") or 1)
         ticks, index = self._store.carrier(carrier) / alias, self._store.epoch(carrier, epoch) / alias / "files"
         place = InputPlace(ticks, index, self._store.drain, self._anchor_us, cores)
         self._inputs[carrier].append(place)
+        if is_link(schema_class):
+            derived = stream_of(schema_class)
+            needed = [c for c in _needed(template, alias) if derived.column(c)]
+            return open_links(self._spark, alias, derived, needed, self._store.links(schema_class), place)
+        streams = [s for s in self._streams.values() if s.stream.schema_class == schema_class]
+        if not streams:
+            raise StoreError(
+                f"{self._store.root}: carrier {carrier} reads streams with the columns "
+                f"{dict(schema_class)}, and the job has none; give a job with other streams another store"
+            )
         needed = [c for c in _needed(template, alias) if streams[0].stream.column(c)]
         return open_input(self._spark, alias, streams, needed, place, ticks=_stateful(template))
 
     def events(self) -> list[Event]:
         self._stop_strangers()
         found: list[Event] = []
-        for carrier, query in list(self._queries.items()):
-            found += self._progress(carrier, query)
-            if not query.isActive and (error := query.exception()) is not None:
-                self._bury(carrier, query, error)
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + self._rest_s
+            found += self._look()
         with self._reviving:
             self._revive()
             found += self._news
             self._news.clear()
+        return found
+
+    def _look(self) -> list[Event]:
+        """News of every carrier; one question tells which of them still run."""
+        running = {query.id for query in self._spark.streams.active}
+        found: list[Event] = []
+        for carrier, query in list(self._queries.items()):
+            found += self._progress(carrier, query)
+            if query.id not in running and (error := query.exception()) is not None:
+                self._bury(carrier, query, error)
         return found
 
     def _stop_strangers(self) -> None:
@@ -160,10 +183,10 @@ class SparkRuntime:
         self._queries.pop(carrier, None)
         times = self._failures[carrier] = self._failures.get(carrier, 0) + 1
         log.error("carrier %s failed, %d of %d times: %s", carrier, times, len(PAUSES_S) + 1, error)
-        if times > len(PAUSES_S):
+        if (pause_s := pause_after(times, error)) is None:
             self._news.append(CarrierFailed(carrier, _headline(error)))
         else:
-            self._again_at[carrier] = time.monotonic() + PAUSES_S[times - 1]
+            self._again_at[carrier] = time.monotonic() + pause_s
             self._news.append(CarrierStumbled(carrier, _headline(error)))
 
     def _revive(self) -> None:
@@ -183,12 +206,20 @@ class SparkRuntime:
         first = seen < 0
         found: list[Event] = []
         for progress in fresh:
-            found.append(_batch_done(carrier, progress, len(self._inputs[carrier]), first=first))
+            done = _batch_done(carrier, progress, len(self._inputs[carrier]), first=first)
+            found.append(replace(done, joined=self._joined(carrier)))
             first = False
         if fresh:
             self._seen[carrier] = fresh[-1]["batchId"]
             self._failures[carrier] = 0
         return found
+
+    def _joined(self, carrier: str) -> Mapping[tuple[str, int], int]:
+        """The links that a carrier's inputs read by now."""
+        template, _ = self._started[carrier]
+        places = zip(template.family.classes, self._inputs[carrier], strict=True)
+        indexes = [place.index for schema_class, place in places if is_link(schema_class)]
+        return {(link.name, link.id): link.after_us for index in indexes for link in read_joined(index)[0]}
 
     def waiting(self, carrier: str) -> bool:
         query = self._queries.get(carrier)
@@ -217,6 +248,7 @@ class SparkRuntime:
             thread.start()
         for thread in threads:
             thread.join()
+        self._look_at = 0.0  # who waited wants to know
         if failures:
             raise failures[0]
 
@@ -270,10 +302,18 @@ class SparkRuntime:
     def close(self) -> None:
         """Stops all carriers; `events` still tells of their last batches."""
         self._again_at.clear()
+        self._look_at = 0.0
         for carrier, query in list(self._queries.items()):
             query.stop()
             if query.exception() is not None:
                 del self._queries[carrier]  # nothing is revived on the way out
+
+
+def pause_after(times: int, error: BaseException) -> float | None:
+    """How long a carrier that has failed so often in a row is left alone; None to give it up."""
+    if times <= len(PAUSES_S):
+        return PAUSES_S[times - 1]
+    return PAUSES_S[-1] if BUSY in str(error) else None
 
 
 def _writer(root: Path) -> Callable[[DataFrame, int], None]:

@@ -125,6 +125,11 @@ def random_shape(rng: Random, catalog: Catalog) -> Shape:
     return rng.choice(kinds)(rng, catalog)
 
 
+def random_cuttable_shape(rng: Random, catalog: Catalog) -> Shape:
+    """Of a query that can run in pieces on different nodes."""
+    return rng.choice((_aggregate_of_join, _aggregate_of_derived))(rng, catalog)
+
+
 def _filter(rng: Random, catalog: Catalog) -> Shape:
     stream = _random_stream(rng, catalog)
     columns = _columns_of(stream, 0)

@@ -15,6 +15,7 @@ from towpath.errors import MoveRefused
 from towpath.job import Job, QueryDef, ResultsDef
 from towpath.lang import parse
 from towpath.nodes import EmbeddedNode, NodeDef
+from towpath.plan.cut import WHOLE
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
 from towpath.testing.workload import Workload
@@ -38,7 +39,13 @@ class Outcome:
     moves: int  # that passed their fence
 
 
-def job_of(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE, copies: int = 1) -> Job:
+def job_of(
+    workload: Workload,
+    folder: Path,
+    nodes: Mapping[str, NodeDef] = ONE,
+    copies: int = 1,
+    fragments: str = WHOLE,
+) -> Job:
     """A job over empty folders, one for each stream, with the queries that are there from the beginning."""
     streams = {}
     for name, stream in workload.recording.catalog.items():
@@ -47,7 +54,8 @@ def job_of(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE,
         streams[name] = StreamDef(stream, source, idle_after_ms=0)
     first = {name: {"sql": q.sql, "copies": copies} for name, q in workload.queries.items() if q.submit == 0}
     early = {name: QueryDef.model_validate(query) for name, query in first.items()}
-    return Job(folder / "store", 50, streams, dict(nodes), early, None, ResultsDef.model_validate({}))
+    results = ResultsDef.model_validate({})
+    return Job(folder / "store", 50, streams, dict(nodes), early, None, results, fragments=fragments)
 
 
 def undisturbed(running: Towpath, phase: int) -> None: ...
@@ -59,12 +67,13 @@ def run(
     nodes: Mapping[str, NodeDef] = ONE,
     disturb: Disturb = undisturbed,
     copies: int = 1,
+    fragments: str = WHOLE,
 ) -> Outcome:
     """With several nodes, queries are sent back and forth between them all the time.
 
     `disturb` is called when the tuples of a phase have arrived and nobody has waited for their results yet.
     """
-    with start(job_of(workload, folder, nodes, copies)) as running:
+    with start(job_of(workload, folder, nodes, copies, fragments)) as running:
         for phase in range(len(workload.recording.chunks)):
             if phase:
                 change_queries(running, workload, phase, copies)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
 import duckdb
 
+from towpath.schema import Catalog
 from towpath.testing.queries import random_shape
 from towpath.testing.recording import Recording, random_recording
 from towpath.testing.shapes import Shape
@@ -49,11 +50,11 @@ def random_submission(rng: Random, shapes: Sequence[Shape], phases: int) -> Subm
     return Submission(sql, submit, rng.randint(submit + 1, phases - 1) if leaves else None)
 
 
-def example_workload(seed: int) -> Workload:
+def example_workload(seed: int, shape: Callable[[Random, Catalog], Shape] = random_shape) -> Workload:
     """The workload of a seed: always the same one."""
     rng = Random(seed)
     recording = random_recording(rng)
-    shapes = [random_shape(rng, recording.catalog) for _ in range(rng.randint(1, MOST_QUERIES // 2))]
+    shapes = [shape(rng, recording.catalog) for _ in range(rng.randint(1, MOST_QUERIES // 2))]
     phases = len(recording.chunks)
     submissions = [random_submission(rng, shapes, phases) for _ in range(rng.randint(1, MOST_QUERIES))]
     return Workload(recording, named(submissions))

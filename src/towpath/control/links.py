@@ -1,0 +1,97 @@
+"""Derived streams: which queries read them, who makes them, and from when on a reader has all of one. Decides only.
+
+A derived stream is made by a query of its own, with the stream's name, that enters with the first query which reads it
+and leaves with the last. So all that holds for queries holds for links: their fragments move, and are taken over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from towpath.control.ledger import Ledger
+from towpath.control.records import FragmentRecord, PartRecord, QueryRecord, Status
+from towpath.results.links import BEGINNING_US, Link, Turn
+from towpath.schema import LINK, SchemaClass
+
+Joined = Mapping[tuple[str, int], int]  # by name and query of a link, the event time behind which a feed has its rows
+
+
+class Links:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._running: dict[str, QueryRecord] = {}
+        self._readers: dict[str, set[int]] = {}  # queries, by the link that they read
+        self._classes: dict[str, SchemaClass] = {}
+        for query in ledger.state.queries.values():
+            if query.running:
+                self.enter(query)
+
+    def enter(self, query: QueryRecord) -> None:
+        if query.origin == LINK:
+            self._running[query.name] = query
+        for name, schema_class in self._read_by(query).items():
+            self._readers.setdefault(name, set()).add(query.id)
+            self._classes[name] = schema_class
+
+    def leave(self, query: QueryRecord) -> list[str]:
+        """Forgets a query; returns the links that nobody reads any more."""
+        self._running.pop(query.name, None)
+        for name in self._read_by(query):
+            self._readers[name].discard(query.id)
+        return [name for name in self._read_by(query) if not self._readers[name]]
+
+    def _read_by(self, query: QueryRecord) -> dict[str, SchemaClass]:
+        found: dict[str, SchemaClass] = {}
+        for part in self._ledger.state.parts_of(query.id):
+            found |= self._ledger.links_of(self._ledger.state.fragments[part.fragment])
+        return found
+
+    # --- readers -----------------------------------------------------------------------------------------------------
+
+    def ready(self, fragment: FragmentRecord, joined: Joined) -> bool:
+        """Whether the feed of a carrier has all the links that one of its fragments reads."""
+        return all(self._key(name) in joined for name in self._ledger.links_of(fragment))
+
+    def begin_us(self, fragment: FragmentRecord, joined: Joined) -> int | None:
+        """The event time from which on the fragment sees all of its links; None: from the beginning."""
+        return max((us for name in self._ledger.links_of(fragment) for us in self._begins(name, joined)), default=None)
+
+    def _begins(self, name: str, joined: Joined) -> Iterator[int]:
+        after = joined[self._key(name)]
+        if after > BEGINNING_US:
+            yield after + 1
+        first = self._turns(self._running[name])[0]
+        if first.from_us is not None:
+            # A result of this time or later has all its tuples behind `from`.
+            yield first.from_us + self._ledger.state.fragments[first.fragment].span_us
+
+    def _key(self, name: str) -> tuple[str, int]:
+        return name, self._running[name].id if name in self._running else 0
+
+    # --- makers ------------------------------------------------------------------------------------------------------
+
+    def makers(self) -> set[str]:
+        """The carriers that make links."""
+        turns = (part for query in self._running.values() for part in self._turns(query))
+        return {self._ledger.state.fragments[part.fragment].carrier for part in turns}
+
+    def fragments(self) -> set[int]:
+        """The fragments whose turn it is to make a link."""
+        return {self._turns(query)[-1].fragment for query in self._running.values()}
+
+    def told(self, root: Callable[[str], str]) -> Iterator[tuple[SchemaClass, Link]]:
+        """What those who read links must know; `root` is where the results log of a carrier lies."""
+        for query in self._running.values():
+            turns = self._turns(query)
+            made = tuple(self._turn(part, root) for part in turns)
+            yield self._classes[query.name], Link(query.name, query.id, turns[0].settled, made)
+
+    def _turns(self, query: QueryRecord) -> list[PartRecord]:
+        return self._ledger.state.turns(query.id, 0)
+
+    def _turn(self, part: PartRecord, root: Callable[[str], str]) -> Turn:
+        fragment = self._ledger.state.fragments[part.fragment]
+        columns = tuple(column for _, column in part.columns)
+        times = (part.from_us, part.moved_us, part.held_us)
+        done = fragment.status is Status.GONE
+        return Turn(root(fragment.carrier), fragment.id, columns, part.windowed, fragment.span_us, *times, done=done)

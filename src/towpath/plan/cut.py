@@ -1,0 +1,125 @@
+"""Cuts a query between its operators: the lower part becomes a stream of its own, which the upper part reads.
+
+Such a *derived* stream is carried by a link, so the two parts may sit on different nodes and move by themselves. An
+aggregate is cut off the join below it. Filters and projections stay where they are: they cost nothing beside a hop.
+
+The name of a derived stream says what it is, so queries that have a lower part in common share it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from sqlglot import exp
+
+from towpath.lang.query import WINDOW, Input, Item, Query, Select
+from towpath.plan.build import build, optimise
+from towpath.plan.estimate import rate
+from towpath.plan.operators import ColumnRef, Operator
+from towpath.plan.pipeline import Pipeline, pipelines
+from towpath.schema import LINK, Catalog, Column, Stream, Type
+
+WHOLE, CUT = "one_per_query", "one_per_operator"  # how the fragments of a query are made when it runs
+
+ALIAS = "derived"
+TIME = "result_time"
+
+_E = TypeVar("_E", bound=exp.Expression)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A stream made of others by the lower part of a query."""
+
+    stream: Stream
+    pipeline: Pipeline
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that the pipeline puts out; the time of the stream is the time of its results."""
+        return tuple(column.name for column in self.stream.columns[:-1])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a query runs: what it is made of, lower parts first, and the pipelines that answer it."""
+
+    pipelines: tuple[Pipeline, ...]
+    derived: tuple[Derived, ...] = ()
+
+
+def plan(query: Query, catalog: Catalog, fragments: str = WHOLE) -> Plan:
+    found: dict[str, Derived] = {}
+    selects = []
+    for select in query.selects:
+        if fragments == CUT and select.window is not None and len(select.inputs) > 1:
+            derived, select = _cut(query, select, catalog)
+            found[derived.stream.name] = derived
+        selects.append(select)
+    known = {**catalog, **{name: derived.stream for name, derived in found.items()}}
+    top = optimise(build(replace(query, selects=tuple(selects))), known)
+    return Plan(pipelines(top, known), tuple(found.values()))
+
+
+def _cut(query: Query, select: Select, catalog: Catalog) -> tuple[Derived, Select]:
+    upper = (*select.group_by, *select.having, *(item.expr for item in select.items))
+    needed = list(dict.fromkeys(c for e in upper for c in _columns(e))) or [_some_column(select, catalog)]
+    lower = replace(select, items=_items(needed, select, catalog), window=None, group_by=(), having=())
+    plan, pipeline = _planned(query, lower, catalog)
+    # In an order that does not depend on how the query was written.
+    order = sorted(range(len(needed)), key=lambda n: pipeline.outputs[n].column or ("", ""))
+    lower = replace(lower, items=_items([needed[n] for n in order], select, catalog))
+    plan, pipeline = _planned(query, lower, catalog)
+    columns = tuple(Column(item.name, item.type) for item in lower.items)
+    text = f"{pipeline.signature} {[output.column for output in pipeline.outputs]}"
+    name = f"{LINK}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    stream = Stream(name, (*columns, Column(TIME, Type.TIMESTAMP)), TIME, rate=rate(plan, catalog), origin=LINK)
+    renamed = {needed[n]: item.name for n, item in zip(order, lower.items, strict=True)}
+    return Derived(stream, pipeline), _upper(select, stream, renamed)
+
+
+def _planned(query: Query, select: Select, catalog: Catalog) -> tuple[Operator, Pipeline]:
+    plan = optimise(build(replace(query, selects=(select,))), catalog)
+    return plan, pipelines(plan, catalog)[0]
+
+
+def _items(columns: list[ColumnRef], select: Select, catalog: Catalog) -> tuple[Item, ...]:
+    streams = {i.alias: catalog[i.stream] for i in select.inputs}
+    items = []
+    for n, (alias, name) in enumerate(columns):
+        column = streams[alias].column(name)
+        assert column is not None, f"{alias}.{name} was resolved by the checker"
+        items.append(Item(f"v{n}", exp.column(name, table=alias), column.type))
+    return tuple(items)
+
+
+def _some_column(select: Select, catalog: Catalog) -> ColumnRef:
+    """Of a query that counts rows and looks at none of their values."""
+    first = select.inputs[0]
+    return first.alias, catalog[first.stream].time
+
+
+def _columns(expr: exp.Expression) -> list[ColumnRef]:
+    return [(c.table, c.name) for c in expr.find_all(exp.Column) if c.table != WINDOW]
+
+
+def _upper(select: Select, stream: Stream, names: Mapping[ColumnRef, str]) -> Select:
+    def rename(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and node.table != WINDOW:
+            return exp.column(names[node.table, node.name], table=ALIAS)
+        return node
+
+    def renamed(expr: _E) -> _E:
+        return expr.transform(rename)  # type: ignore[return-value]
+
+    return replace(
+        select,
+        inputs=(Input(ALIAS, stream.name),),
+        where=(),
+        items=tuple(replace(item, expr=renamed(item.expr)) for item in select.items),
+        group_by=tuple(map(renamed, select.group_by)),
+        having=tuple(map(renamed, select.having)),
+    )

@@ -1,0 +1,334 @@
+"""Links: derived streams, read out of the results logs of the fragments that make them.
+
+A link is what its producers have written anyway: the segments of their results logs, committed exactly once. How far
+a producer has come, its *low-water mark*, is in its checkpoint: the watermark that Spark committed with a micro-batch.
+Nothing older than that will come from it. A link's file says who its producers are, one after the other: a fragment
+that moves hands over at a fence.
+
+The links of one schema class are read together as one replayable feed. It releases rows up to the least of their
+marks, so a link that lags never has late rows. A position is an event time; between two positions lies a fixed set of
+rows, since both are behind the marks: it does not matter in which file a row is by now, or which node wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from towpath.errors import StoreError
+from towpath.results import log
+
+BEGINNING_US = -(2**62)
+END_US = 2**62
+# A link that is no further behind than this when it comes holds the others back until it has caught up; one that has
+# more to catch up with lets them go on meanwhile.
+NEAR_US = 10_000_000
+CHECKPOINT = "checkpoint"
+TIME, BORN, FRAGMENT = "_time", "_born", "_fragment"
+TYPE = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One producer of a link: a fragment in the log of its carrier, and the event times that are its own."""
+
+    root: str
+    fragment: int
+    columns: tuple[str, ...]  # of the log, in the order of the stream's
+    windowed: bool  # its results wait for the watermark, others have left before it is committed
+    span_us: int  # how long after its earliest tuple a result may come
+    from_us: int | None = None
+    moved_us: int | None = None
+    held_us: int | None = None
+    done: bool = False  # all that it will ever have is in the log
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a link's file says. `id` tells a link from an earlier one of the same name."""
+
+    name: str
+    id: int
+    settled: bool  # a micro-batch has confirmed the first producer
+    turns: tuple[Turn, ...]
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        scratch = folder / f".{self.name}"
+        scratch.write_text(json.dumps(asdict(self)))
+        scratch.replace(folder / f"{self.name}.json")
+
+
+def read_link(path: Path) -> Link | None:
+    try:
+        raw = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    turns = tuple(Turn(**{**turn, "columns": tuple(turn["columns"])}) for turn in raw.pop("turns"))
+    return Link(**raw, turns=turns)
+
+
+class Joined(NamedTuple):
+    """A link of the feed, and the event time behind which its rows are part of it."""
+
+    name: str
+    id: int
+    after_us: int
+
+
+def read_joined(index: Path, start: int = 0) -> tuple[list[Joined], int]:
+    """The links of a feed from a place of its index on, and the place behind them."""
+    try:
+        with index.open("rb") as file:
+            file.seek(start)
+            lines = [line for line in file if line.endswith(b"\n")]
+    except FileNotFoundError:
+        return [], start
+    return [Joined(*json.loads(line)) for line in lines], start + sum(map(len, lines))
+
+
+@dataclass(frozen=True)
+class Position:
+    links: int = 0  # of the index
+    released_us: int = BEGINNING_US
+
+    def to_json(self) -> dict[str, int]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(value: dict[str, int]) -> Position:
+        return Position(**value)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A piece of work: rows of some links in one log, with times in (after, until]; or a tick at `until`."""
+
+    root: str
+    files: tuple[str, ...]
+    turns: tuple[tuple[str, Turn, int], ...]  # stream, producer, the time behind which its rows count
+    until_us: int
+    rows: int = 0
+
+    @property
+    def after_us(self) -> int:
+        return min(after for _, _, after in self.turns)
+
+
+class LinkFeed:
+    """Reads the links of one class: those that have a file in `folder`. `index` remembers when each came."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._folder = Path(spec["folder"])
+        self._index = Path(spec["index"])
+        self._schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(spec["schema"])))
+        self._time: str = spec["time"]
+        self._joined: list[Joined] = []
+        self._indexed = 0
+        self._spans: dict[Path, tuple[int, int, int]] = {}  # of files: oldest and newest result time, rows
+
+    # --- positions ---------------------------------------------------------------------------------------------------
+
+    def advance(self, start: Position) -> Position:
+        """The newest position that may be released now."""
+        self._load_index()
+        before = self._links()
+        marks = {name: mark(link) for name, link in before.items()}
+        members = {j.name for j in self._joined if j.name in before and before[j.name].id == j.id}
+        fresh = [link for name, link in before.items() if name not in members]
+        if start.released_us == BEGINNING_US:
+            # All that are there from the beginning answer for everything, so they begin together.
+            if any(not link.settled or marks[link.name] is None for link in before.values()):
+                return start
+            joining = fresh
+        else:
+            joining = [link for link in fresh if link.settled and _near(marks[link.name], start.released_us)]
+        waiting = [marks[name] for name in members | {link.name for link in joining}]
+        reached = [mark for mark in waiting if mark is not None]
+        frontier = min(reached) if reached and len(reached) == len(waiting) else start.released_us
+        if self._links() != before:
+            # A fence was set in between: what was read may be somebody else's to give. The next look is soon.
+            return start
+        self._join([Joined(link.name, link.id, start.released_us) for link in joining])
+        return Position(len(self._joined), max(start.released_us, frontier))
+
+    def _links(self) -> dict[str, Link]:
+        try:
+            names = sorted(name for name in os.listdir(self._folder) if name.endswith(".json"))
+        except FileNotFoundError:
+            return {}
+        found = (read_link(self._folder / name) for name in names)
+        return {link.name: link for link in found if link is not None}
+
+    def _join(self, links: Sequence[Joined]) -> None:
+        """Durably, before a position counts on it."""
+        if not links:
+            return
+        lines = "".join(json.dumps(link) + "\n" for link in links).encode()
+        self._index.parent.mkdir(parents=True, exist_ok=True)
+        with self._index.open("ab") as index:
+            index.truncate(self._indexed)  # what a crash left of a line
+            index.write(lines)
+            index.flush()
+            os.fsync(index.fileno())
+        self._indexed += len(lines)
+        self._joined += links
+
+    def _load_index(self) -> None:
+        found, self._indexed = read_joined(self._index, self._indexed)
+        self._joined += found
+
+    # --- slices ------------------------------------------------------------------------------------------------------
+
+    def slices(self, start: Position, end: Position) -> list[Slice]:
+        self._load_index()
+        links = self._links()
+        by_root: dict[str, list[tuple[str, Turn, int]]] = {}
+        for member in self._joined[: end.links]:
+            link = links.get(member.name)
+            if link is not None and link.id == member.id:
+                after = max(start.released_us, member.after_us)
+                for turn in link.turns:
+                    by_root.setdefault(turn.root, []).append((link.name, turn, after))
+        found = []
+        for root, turns in by_root.items():
+            piece = Slice(root, (), tuple(turns), end.released_us)
+            files = self._files_between(Path(root), piece.after_us, piece.until_us)
+            if files:
+                found.append(replace(piece, files=tuple(map(str, files)), rows=sum(self._spans[f][2] for f in files)))
+        return found
+
+    def _files_between(self, root: Path, after_us: int, until_us: int) -> list[Path]:
+        files = log.committed(root)
+        for file in files:
+            if file not in self._spans:
+                try:
+                    self._spans[file] = _span(file)
+                except FileNotFoundError:  # merged a moment ago: the worker looks for it
+                    self._spans[file] = BEGINNING_US, END_US, 0
+        return [f for f in files if self._spans[f][1] > after_us and self._spans[f][0] <= until_us]
+
+    def read(self, piece: Slice) -> Iterator[pa.RecordBatch]:
+        """The rows of a slice, with the stream's name in front."""
+        for table in self._tables(piece):
+            yield from self._named(table, piece)
+
+    def tick(self, until_us: int) -> pa.RecordBatch:
+        """A row without a stream: event time has come so far, whether or not there are tuples."""
+        time = pa.array([until_us], pa.int64()).cast(TYPE)
+        fields = [pa.field("_stream", pa.string()), *self._schema]
+        values = [time if f.name == self._time else pa.nulls(1, f.type) for f in fields]
+        return pa.RecordBatch.from_arrays(values, schema=pa.schema(fields))
+
+    def _tables(self, piece: Slice) -> list[pa.Table]:
+        files: Sequence[Path] = [Path(file) for file in piece.files]
+        for _ in range(log.ATTEMPTS):
+            try:
+                return [_rows(file, piece) for file in files]
+            except FileNotFoundError:
+                # Compaction has merged files, or another node has taken the log over: the rows are in other files now.
+                files = log.committed(Path(piece.root))
+        raise StoreError(
+            f"{piece.root}: files vanished in {log.ATTEMPTS} attempts to read them; is the store being deleted?"
+        )
+
+    def _named(self, table: pa.Table, piece: Slice) -> Iterator[pa.RecordBatch]:
+        if not table.num_rows:
+            return
+        born, time = _us(table[BORN]), _us(table[TIME])
+        for name, turn, after in piece.turns:
+            mine = pc.and_(pc.equal(table[FRAGMENT], turn.fragment), pc.greater(time, after))
+            if turn.from_us is not None:
+                mine = pc.and_(mine, pc.greater_equal(born, turn.from_us))
+            if turn.moved_us is not None:
+                mine = pc.and_(mine, pc.less(born, turn.moved_us))
+            own = table.filter(mine)
+            if own.num_rows:
+                values = [own[column] for column in (*turn.columns, TIME)]
+                named = pa.table(values, names=[*self._names, self._time]).select(self._schema.names)
+                stream = pa.array([name] * own.num_rows, pa.string())
+                yield from (
+                    named.cast(self._schema)
+                    .add_column(0, pa.field("_stream", pa.string()), stream)
+                    .combine_chunks()
+                    .to_batches()
+                )
+
+    @property
+    def _names(self) -> list[str]:
+        """The stream's columns besides its time, in the order of a turn's."""
+        return sorted((n for n in self._schema.names if n != self._time), key=lambda name: int(name[1:]))
+
+
+def mark(link: Link) -> int | None:
+    """Everything of a link up to this event time is in the logs; None if nothing is known yet."""
+    least = END_US
+    for turn in link.turns:
+        reached = END_US if turn.done else low_water(Path(turn.root), windowed=turn.windowed)
+        if reached is None:
+            return None
+        if turn.moved_us is not None and reached >= turn.moved_us + turn.span_us:
+            reached = END_US
+        if turn.held_us is not None:
+            reached = min(reached, turn.held_us - 1)
+        least = min(least, reached)
+    return least
+
+
+def low_water(root: Path, *, windowed: bool) -> int | None:
+    """The event time up to which a carrier has put everything into its log; None if it has not told yet.
+
+    A micro-batch is committed together with the watermark of the next one. Rows that do not wait for a watermark are
+    all out by then, up to it; windows that end before it only with the next micro-batch.
+    """
+    folder = log.place(root).parent / CHECKPOINT / "commits"
+    try:
+        committed = sorted((int(name) for name in os.listdir(folder) if name.isdigit()), reverse=True)
+        for number in committed[1:2] if windowed else committed[:1]:
+            watermark_ms = json.loads((folder / str(number)).read_text().partition("\n")[2])["nextBatchWatermarkMs"]
+            # Not the time itself: a tuple exactly at the watermark is not late yet.
+            return int(watermark_ms) * 1000 - 1 if watermark_ms else None
+    except FileNotFoundError:
+        pass  # it has not begun, or is being taken over
+    return None
+
+
+def _near(mark: int | None, released_us: int) -> bool:
+    return mark is not None and mark >= released_us - NEAR_US
+
+
+def _span(file: Path) -> tuple[int, int, int]:
+    meta = pq.read_metadata(file)
+    column = meta.schema.names.index(TIME)
+    stats = [meta.row_group(n).column(column).statistics for n in range(meta.num_row_groups)]
+    if not stats:
+        return END_US, BEGINNING_US, 0
+    return _us_of(min(s.min for s in stats)), _us_of(max(s.max for s in stats)), meta.num_rows
+
+
+def _us_of(value: Any) -> int:
+    return int(pa.scalar(value, TYPE).cast(pa.int64()).as_py())
+
+
+def _us(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+
+
+def _rows(file: Path, piece: Slice) -> pa.Table:
+    columns = [FRAGMENT, TIME, BORN, *dict.fromkeys(c for _, turn, _ in piece.turns for c in turn.columns)]
+    until = pa.scalar(piece.until_us, pa.int64()).cast(TYPE)
+    conditions: list[tuple[str, str, Any]] = [
+        (FRAGMENT, "in", sorted({turn.fragment for _, turn, _ in piece.turns})),
+        (TIME, "<=", until),
+    ]
+    if piece.after_us > BEGINNING_US:
+        conditions.append((TIME, ">", pa.scalar(piece.after_us, pa.int64()).cast(TYPE)))
+    return pq.read_table(file, columns=list(dict.fromkeys(columns)), filters=conditions, partitioning=None)
