@@ -76,6 +76,14 @@ def read_link(path: Path) -> Link | None:
     return Link(**raw, turns=turns)
 
 
+class _Span(NamedTuple):
+    """What a file of a log holds: result times, and how many rows."""
+
+    oldest_us: int
+    newest_us: int
+    rows: int
+
+
 class Joined(NamedTuple):
     """A link of the feed, and the event time behind which its rows are part of it."""
 
@@ -133,7 +141,7 @@ class LinkFeed:
         self._time: str = spec["time"]
         self._joined: list[Joined] = []
         self._indexed = 0
-        self._spans: dict[Path, tuple[int, int, int]] = {}  # of files: oldest and newest result time, rows
+        self._spans: dict[str, dict[Path, _Span]] = {}  # of the files of each log
 
     # --- positions ---------------------------------------------------------------------------------------------------
 
@@ -198,23 +206,19 @@ class LinkFeed:
                 after = max(start.released_us, member.after_us)
                 for turn in link.turns:
                     by_root.setdefault(turn.root, []).append((link.name, turn, after))
-        found = []
+        found, until = [], end.released_us
         for root, turns in by_root.items():
-            piece = Slice(root, (), tuple(turns), end.released_us)
-            files = self._files_between(Path(root), piece.after_us, piece.until_us)
+            piece = Slice(root, (), tuple(turns), until)
+            files = [f for f, s in self._files(root).items() if s.newest_us > piece.after_us and s.oldest_us <= until]
             if files:
-                found.append(replace(piece, files=tuple(map(str, files)), rows=sum(self._spans[f][2] for f in files)))
+                rows = sum(self._spans[root][file].rows for file in files)
+                found.append(replace(piece, files=tuple(map(str, files)), rows=rows))
         return found
 
-    def _files_between(self, root: Path, after_us: int, until_us: int) -> list[Path]:
-        files = log.committed(root)
-        for file in files:
-            if file not in self._spans:
-                try:
-                    self._spans[file] = _span(file)
-                except FileNotFoundError:  # merged a moment ago: the worker looks for it
-                    self._spans[file] = BEGINNING_US, END_US, 0
-        return [f for f in files if self._spans[f][1] > after_us and self._spans[f][0] <= until_us]
+    def _files(self, root: str) -> dict[Path, _Span]:
+        known = self._spans.get(root, {})
+        self._spans[root] = {file: known.get(file) or _span(file) for file in log.committed(Path(root))}
+        return self._spans[root]
 
     def read(self, piece: Slice) -> Iterator[pa.RecordBatch]:
         """The rows of a slice, with the stream's name in front."""
@@ -305,13 +309,18 @@ def _near(mark: int | None, released_us: int) -> bool:
     return mark is not None and mark >= released_us - NEAR_US
 
 
-def _span(file: Path) -> tuple[int, int, int]:
-    meta = pq.read_metadata(file)
+def _span(file: Path) -> _Span:
+    try:
+        meta = pq.read_metadata(file)
+    except FileNotFoundError:  # merged a moment ago: who reads it looks for it again
+        return _Span(BEGINNING_US, END_US, 0)
+    if not meta.num_rows:
+        return _Span(END_US, BEGINNING_US, 0)
     column = meta.schema.names.index(TIME)
     stats = [meta.row_group(n).column(column).statistics for n in range(meta.num_row_groups)]
-    if not stats:
-        return END_US, BEGINNING_US, 0
-    return _us_of(min(s.min for s in stats)), _us_of(max(s.max for s in stats)), meta.num_rows
+    if any(s is None or not s.has_min_max for s in stats):
+        return _Span(BEGINNING_US, END_US, meta.num_rows)
+    return _Span(_us_of(min(s.min for s in stats)), _us_of(max(s.max for s in stats)), meta.num_rows)
 
 
 def _us_of(value: Any) -> int:
