@@ -73,7 +73,7 @@ class Node:
         self.forgotten += 1
 
     def close(self) -> None:
-        self.done.append(("close", ""))
+        self._do("close")
 
 
 def watch(node: Node, listens: Callable[[], bool] = lambda: True) -> Watched:
@@ -168,6 +168,29 @@ def test_a_node_that_cannot_be_opened_says_why_and_is_tried_again() -> None:
         watched.wait_open()
     until(lambda: watched.lost is None)
     watched.close()
+
+
+def test_a_node_that_does_not_answer_at_all_is_told_by_its_name() -> None:
+    hangs = threading.Event()
+
+    def open_node() -> Node:
+        hangs.wait()
+        return Node()
+
+    watched = Watched("n", open_node, lambda: True, lost_after_s=0.01)
+    with pytest.raises(RuntimeFailure, match="node n: it has not answered within"):
+        watched.wait_open()
+    hangs.set()
+    watched.close()
+
+
+def test_what_fails_because_it_is_closed_is_told_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    node = Node()
+    watched = watch(node)
+    node.fails = RuntimeError("cannot schedule new futures after interpreter shutdown")
+    watched.close()
+    assert ("close", "") not in node.done
+    assert caplog.text == ""
 
 
 def test_a_carrier_that_cannot_be_started_is_told_and_the_node_goes_on() -> None:

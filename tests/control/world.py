@@ -12,9 +12,10 @@ from towpath.control.journal import Journal
 from towpath.control.records import PartRecord, QueryRecord
 from towpath.lang import parse
 from towpath.plan.build import build, optimise
+from towpath.plan.cut import CUT, plan
 from towpath.plan.pipeline import pipelines
 from towpath.runtime.carriers import BatchDone
-from towpath.schema import Catalog, Column, Stream, Type
+from towpath.schema import LINK, Catalog, Column, Stream, Type
 
 SECOND = 1_000_000
 DELAY = 3 * SECOND
@@ -57,6 +58,16 @@ def planned_of(sql: str) -> Submission:
 def submission(name: str, kind: str, *, from_now: bool = False, node: str | None = None) -> Submission:
     planned = _planned(kind)
     return Submission(name, planned.sql, planned.columns, planned.pipelines, from_now, node=node)
+
+
+def cut(name: str, kind: str, *, node: str | None = None) -> tuple[Submission, Submission]:
+    """A query in two pieces: what makes its derived stream, and itself."""
+    query = parse(SQL[kind], CATALOG, name)
+    made = plan(query, CATALOG, CUT)
+    (derived,) = made.derived
+    link = Submission(derived.stream.name, query.sql, derived.columns, (derived.pipeline,), origin=LINK, node=node)
+    columns = tuple(c.name for c in query.columns)
+    return link, Submission(name, query.sql, columns, made.pipelines, node=node, fragments=CUT)
 
 
 def batch_done(

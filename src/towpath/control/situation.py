@@ -5,7 +5,8 @@ Nothing here runs or remembers: a situation is made from the controller's record
 - A fragment keeps its name in whatever carriers it has been: when it moves, the copy that takes over inherits it.
 - A fragment that several queries use belongs to the first of them; the others go wherever it goes.
 - Copies of a query are fragments of their own; that they stay on different nodes is seen to when one is to move.
-- Every node reads the streams by itself, so nothing flows between nodes.
+- Every node reads the streams by itself. What flows between nodes are links: the fragment that makes one is part of the
+  first query that reads it, and an input of the fragments that do.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from towpath.placement.problem import Fragment, Kind, Operator, Placement, Probl
 from towpath.placement.statistics import NodeStatistics, OperatorStatistics, Statistics
 from towpath.plan.templates import Family
 from towpath.problems.from_sql import WIDTHS
-from towpath.schema import Catalog
+from towpath.schema import LINK, Catalog, is_link, stream_of
 from towpath.schema import Stream as SchemaStream
 
 
@@ -38,9 +39,11 @@ class Situation:
     def fragments(self) -> Mapping[str, FragmentRecord]:
         roots = _Roots(self.state)
         records = (self.state.fragments[number] for number in self.users)
-        # One whose condition nothing meets has no rows, and takes nothing of any node.
-        here = (record for record in records if record.rows and self._carrier(record).node in self.cores)
-        return {f"f{roots.of(record.id)}": record for record in here}
+        # One whose condition nothing meets has no rows, and takes nothing of any node; nor does who reads a link of it.
+        here = [record for record in records if record.rows and self._carrier(record).node in self.cores]
+        made = {self.state.queries[part.query].name for record in here for part in self.users[record.id]}
+        fed = (r for r in here if all(stream in self.catalog or stream in made for stream in self._inputs(r)))
+        return {f"f{roots.of(record.id)}": record for record in fed}
 
     @cached_property
     def users(self) -> Mapping[int, list[PartRecord]]:
@@ -130,30 +133,69 @@ class Situation:
 
     def _fragment(self, name: str, record: FragmentRecord) -> Fragment:
         seen = self.operators[name]
-        inputs = self._inputs(record)
+        read = (stream if stream in self.catalog else operator(self._makers[stream]) for stream in self._inputs(record))
         made = Operator(
             operator(name),
-            inputs,
+            tuple(read),
             _kind(self._carrier(record).template.family),
             seen.cost,
             seen.selectivity,
             seen.state_bytes,
-            sum(_width(self.catalog[i]) for i in inputs),
+            self._width(record),
             record.signature,
         )
-        owner = min(part.query for part in self.users[record.id])
-        return Fragment(name, self.state.queries[owner].name, (made,))
+        return Fragment(name, self.state.queries[self._owner(record)].name, (made,))
+
+    def _owner(self, record: FragmentRecord) -> int:
+        first = min(part.query for part in self.users[record.id])
+        query = self.state.queries[first]
+        return first if query.origin != LINK else self._readers.get(query.name, first)
+
+    @cached_property
+    def _makers(self) -> Mapping[str, str]:
+        """By derived stream, the fragment that makes it."""
+        return {
+            self.state.queries[part.query].name: name
+            for name, record in self.fragments.items()
+            for part in self.users[record.id]
+        }
+
+    @cached_property
+    def _readers(self) -> Mapping[str, int]:
+        """By derived stream, the first query that reads it."""
+        found: dict[str, int] = {}
+        for record in self.fragments.values():
+            for stream in self._inputs(record):
+                first = min(part.query for part in self.users[record.id])
+                found[stream] = min(first, found.get(stream, first))
+        return found
 
     def _measured(self, record: FragmentRecord) -> OperatorStatistics:
         carrier = self.measures.carrier(record.carrier)
-        rate = sum(self.stream_rates[i] for i in self._inputs(record))
+        rate = sum(self._rate(stream) for stream in self._inputs(record))
         if carrier is None or not rate:
             return OperatorStatistics(rate, 0.0, 0.0)
         share = self._shares[record.id]
         kept = carrier.state_rows * share
-        width = sum(_width(self.catalog[i]) for i in self._inputs(record))
-        given = self.measures.selectivity(record.id) * carrier.rows
-        return OperatorStatistics(rate, given / rate, carrier.work * share / rate, kept * width, kept)
+        return OperatorStatistics(
+            rate, self._given(record) / rate, carrier.work * share / rate, kept * self._width(record), kept
+        )
+
+    def _rate(self, stream: str) -> float:
+        if stream in self.catalog:
+            return self.stream_rates[stream]
+        return self._given(self.fragments[self._makers[stream]])
+
+    def _given(self, record: FragmentRecord) -> float:
+        """Results per second."""
+        carrier = self.measures.carrier(record.carrier)
+        return 0.0 if carrier is None else self.measures.selectivity(record.id) * carrier.rows
+
+    def _width(self, record: FragmentRecord) -> float:
+        """Bytes of one tuple of each input together."""
+        classes = self._carrier(record).template.family.classes
+        derived = [_width(stream_of(c)) for c in classes if is_link(c)]
+        return sum([_width(self.catalog[i]) for i in self._inputs(record) if i in self.catalog] + derived)
 
     @cached_property
     def _shares(self) -> dict[int, float]:
