@@ -140,3 +140,13 @@ def test_planners_see_what_flows_between_fragments(world: World) -> None:
     assert problem.fragment[top].operators[0].inputs == (operator(maker),)
     assert problem.fragment[maker].operators[0].inputs == ("s", "t")
     assert problem.query["q"].fragments == (maker, top), "it belongs to the first query that reads it"
+
+
+def test_what_a_reader_has_yet_to_read_is_kept(world: World) -> None:
+    name = submit_cut(world, "q")
+    maker = world.controller.state.fragments[world.part(name).fragment].carrier
+    assert world.controller.links.read_us() == {maker: BEGINNING_US}
+    batch(world, "q", 0, 7 * SECOND, {(name, world.query(name).id): BEGINNING_US})
+    assert world.controller.links.read_us() == {maker: 7 * SECOND}
+    world.withdraw("q")
+    assert world.controller.links.read_us() == {}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -180,3 +181,13 @@ def test_damage_inside_a_file_stops_a_compaction_too(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"cannot be merged(.|\n)*nothing is lost"):
         compact(tmp_path, min_batches=1)
     assert spans(tmp_path) == []
+
+
+def test_what_somebody_has_yet_to_read_by_its_time_stays(tmp_path: Path) -> None:
+    write_batch(tmp_path, 0, [Row(1, 10, 1), Row(1, 20, 2)])
+    for number in (1, 2):
+        write_batch(tmp_path, number, [])
+    compact(tmp_path, min_batches=1)
+    later = time.time_ns() // 1000 + 1_000_000
+    assert retain(tmp_path, later, keep_after_us=19) == ()
+    assert len(retain(tmp_path, later, keep_after_us=20)) == 1

@@ -13,6 +13,8 @@ from typing import Self
 
 from towpath.control.engine import read_part
 from towpath.control.journal import Journal
+from towpath.control.ledger import Ledger
+from towpath.control.links import Links
 from towpath.control.records import QueryRecord
 from towpath.errors import SinkError
 from towpath.kafka import PREFIX
@@ -83,13 +85,19 @@ class Housekeeper:
     def tidy(self) -> None:
         """Merges small files of the results logs and removes what is older than the retention and was fed to sinks."""
         with self._busy:
-            fed = self._fed()
+            fed, linked = self._fed(), self._linked()
             for root in self._store.result_logs:
                 compact(root)
                 if self._retention_us is not None:
                     needed = [feeder.position.needed_from(root, parts) for _, feeder, parts in fed]
                     first = min((batch for batch in needed if batch is not None), default=None)
-                    retain(root, time.time_ns() // 1000 - self._retention_us, keep_from_batch=first)
+                    old_us = time.time_ns() // 1000 - self._retention_us
+                    retain(root, old_us, keep_from_batch=first, keep_after_us=linked.get(root.name))
+
+    def _linked(self) -> dict[str, int]:
+        """The carriers that make links, and up to when all readers have read those."""
+        with closing(Journal(self._store.journal, read_only=True)) as journal:
+            return Links(Ledger(journal.load(), {}, ())).read_us() if journal.has_links() else {}
 
     def _fed(self) -> list[tuple[int, SinkFeeder, list[Part]]]:
         """The queries with sinks: what feeds them, and where their results are."""

@@ -25,6 +25,7 @@ from towpath.control.records import (
 )
 from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
+from towpath.schema import LINK
 
 FORMAT = 5  # raised when the tables change
 
@@ -156,6 +157,10 @@ class Journal:
     def with_sinks(self) -> list[QueryRecord]:
         """The queries that have a sink of their own."""
         return [_query(row) for row in self._db.execute("SELECT * FROM queries WHERE sink IS NOT NULL ORDER BY id")]
+
+    def has_links(self) -> bool:
+        """Whether a derived stream is made."""
+        return bool(self._db.execute("SELECT 1 FROM queries WHERE running AND origin = ? LIMIT 1", (LINK,)).fetchone())
 
     # --- about -------------------------------------------------------------------------------------------------------
 

@@ -68,6 +68,25 @@ class Links:
     def _key(self, name: str) -> tuple[str, int]:
         return name, self._running[name].id if name in self._running else 0
 
+    def read_us(self) -> dict[str, int]:
+        """By carrier that makes links, the event time up to which all who read them have read."""
+        found: dict[str, int] = {}
+        for name, query in self._running.items():
+            reached = min((self._reached(name, reader) for reader in self._readers.get(name, ())), default=BEGINNING_US)
+            for part in self._turns(query):
+                carrier = self._ledger.state.fragments[part.fragment].carrier
+                found[carrier] = min(reached, found.get(carrier, reached))
+        return found
+
+    def _reached(self, link: str, query: int) -> int:
+        """Of a carrier that is new, or whose query moves, it is not known."""
+        fragments = [self._ledger.state.fragments[part.fragment] for part in self._ledger.state.parts_of(query)]
+        carriers = [self._ledger.carrier_of(f) for f in fragments if link in self._ledger.links_of(f)]
+        moving = {m.source for m in self._ledger.moves.values()}
+        if any(f.id in moving for f in fragments):
+            return BEGINNING_US
+        return min((c.newest_us if c.newest_us is not None else BEGINNING_US for c in carriers), default=BEGINNING_US)
+
     # --- makers ------------------------------------------------------------------------------------------------------
 
     def makers(self) -> set[str]:

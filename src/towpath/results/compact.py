@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from towpath.errors import StoreError
 from towpath.results import durable, log
+from towpath.results.links import span
 from towpath.results.log import Segment, Span
 
 KEPT_RAW = 2  # the newest batches: Spark may be about to replay them
@@ -51,10 +52,13 @@ def compact(root: Path, *, min_batches: int = 32, target_rows: int = 4_000_000) 
     return Report(batches, tuple(path for path in written if path.exists()))
 
 
-def retain(root: Path, older_than_us_wall: int, *, keep_from_batch: int | None = None) -> tuple[Path, ...]:
+def retain(
+    root: Path, older_than_us_wall: int, *, keep_from_batch: int | None = None, keep_after_us: int | None = None
+) -> tuple[Path, ...]:
     """Remove the compacted files whose newest rows were written before a wall-clock time, and tell which they were.
 
-    Batches from `keep_from_batch` on stay, since somebody has yet to read them.
+    Batches from `keep_from_batch` on stay, and rows with a result time after `keep_after_us`, since somebody has yet to
+    read them.
     """
     root = log.place(root)
     sweep(root)  # or batches that a removed file had replaced would count again
@@ -63,6 +67,7 @@ def retain(root: Path, older_than_us_wall: int, *, keep_from_batch: int | None =
         for segment in log.segments(root)
         if not segment.raw
         and (keep_from_batch is None or segment.last < keep_from_batch)
+        and (keep_after_us is None or span(segment.path).newest_us <= keep_after_us)
         and segment.path.stat().st_mtime_ns < older_than_us_wall * 1000
     ]
     _remove(old)

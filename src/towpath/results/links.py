@@ -76,7 +76,7 @@ def read_link(path: Path) -> Link | None:
     return Link(**raw, turns=turns)
 
 
-class _Span(NamedTuple):
+class Span(NamedTuple):
     """What a file of a log holds: result times, and how many rows."""
 
     oldest_us: int
@@ -141,7 +141,7 @@ class LinkFeed:
         self._time: str = spec["time"]
         self._joined: list[Joined] = []
         self._indexed = 0
-        self._spans: dict[str, dict[Path, _Span]] = {}  # of the files of each log
+        self._spans: dict[str, dict[Path, Span]] = {}  # of the files of each log
 
     # --- positions ---------------------------------------------------------------------------------------------------
 
@@ -215,9 +215,9 @@ class LinkFeed:
                 found.append(replace(piece, files=tuple(map(str, files)), rows=rows))
         return found
 
-    def _files(self, root: str) -> dict[Path, _Span]:
+    def _files(self, root: str) -> dict[Path, Span]:
         known = self._spans.get(root, {})
-        self._spans[root] = {file: known.get(file) or _span(file) for file in log.committed(Path(root))}
+        self._spans[root] = {file: known.get(file) or span(file) for file in log.committed(Path(root))}
         return self._spans[root]
 
     def read(self, piece: Slice) -> Iterator[pa.RecordBatch]:
@@ -309,18 +309,18 @@ def _near(mark: int | None, released_us: int) -> bool:
     return mark is not None and mark >= released_us - NEAR_US
 
 
-def _span(file: Path) -> _Span:
+def span(file: Path) -> Span:
     try:
         meta = pq.read_metadata(file)
     except FileNotFoundError:  # merged a moment ago: who reads it looks for it again
-        return _Span(BEGINNING_US, END_US, 0)
+        return Span(BEGINNING_US, END_US, 0)
     if not meta.num_rows:
-        return _Span(END_US, BEGINNING_US, 0)
+        return Span(END_US, BEGINNING_US, 0)
     column = meta.schema.names.index(TIME)
     stats = [meta.row_group(n).column(column).statistics for n in range(meta.num_row_groups)]
     if any(s is None or not s.has_min_max for s in stats):
-        return _Span(BEGINNING_US, END_US, meta.num_rows)
-    return _Span(_us_of(min(s.min for s in stats)), _us_of(max(s.max for s in stats)), meta.num_rows)
+        return Span(BEGINNING_US, END_US, meta.num_rows)
+    return Span(_us_of(min(s.min for s in stats)), _us_of(max(s.max for s in stats)), meta.num_rows)
 
 
 def _us_of(value: Any) -> int:
