@@ -11,7 +11,7 @@ from towpath.testing.recording import random_recording
 from towpath.testing.workload import Workload, named, random_submission
 
 NODES = ("n1", "n2")
-MOST_SHAPES, MOST_QUERIES = 4, 8  # every shape is a carrier, and two cores have to run them all
+MOST_SHAPES, MOST_QUERIES = 2, 8  # every shape is a carrier, and two cores have to run them all
 
 
 class Fault(StrEnum):
@@ -38,6 +38,8 @@ class Schedule:
     workload: Workload
     steps: tuple[tuple[Step, ...], ...]  # those of each phase, when its tuples have arrived
     copies: int
+    warm: bool  # nothing goes wrong before the first micro-batch
+    killed_at_the_end: bool  # the controller, before the last one drains the job; else it is stopped
 
     def __str__(self) -> str:
         told = (", ".join(f"{s.fault} {s.node}" for s in steps) or "nothing" for steps in self.steps)
@@ -53,7 +55,15 @@ def schedule(seed: int) -> Schedule:
     steps = tuple(tuple(_step(rng) for _ in range(rng.choice((0, 1, 1, 2)))) for _ in range(phases))
     if not any(steps):
         steps = ((_step(rng),), *steps[1:])
-    return Schedule(seed, Workload(recording, named(queries)), steps, rng.choice((1, 1, 2)))
+    workload = Workload(recording, named(queries))
+    return Schedule(
+        seed,
+        workload,
+        steps,
+        copies=rng.choice((1, 1, 2)),
+        warm=rng.random() < 0.75,
+        killed_at_the_end=rng.random() < 0.5,
+    )
 
 
 def _step(rng: Random) -> Step:

@@ -1,4 +1,4 @@
-"""A job on two real Spark Connect servers, its controller in a process of its own, and what can be done to them."""
+"""A job on two real nodes, its controller in a process of its own, and what can be done to them."""
 
 from __future__ import annotations
 
@@ -8,49 +8,27 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tests.chaos.schedule import NODES, Fault, Schedule, Step
+from tests.chaos.schedule import Fault, Schedule, Step
+from tests.chaos.servers import Servers
 
 from towpath.client import Client, find
 from towpath.errors import ServiceError, StoreError, TowpathError
 from towpath.reader import Reader
-from towpath.spark import server
-from towpath.spark.server import Server
+from towpath.service.messages import Status
 from towpath.testing.running import arrive
 
 ROOT = Path(__file__).parents[2]
 CONTROLLER = [sys.executable, "-c", "import tests.chaos.clock; from towpath.cli import main; main()"]
-QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 PATIENCE_S = 180
 STORE_MB = 64
-PHASE_S = 3.0  # longer than it takes to see that nobody listens at a node's address
-
-
-class Servers:
-    """They outlive a schedule: starting one takes longer than everything else."""
-
-    def __init__(self) -> None:
-        self.running: dict[str, Server] = {}
-
-    def heal(self) -> None:
-        for name in NODES:
-            known = self.running.get(name)
-            if known is not None and known.alive:
-                os.killpg(known.pid, signal.SIGCONT)
-                continue
-            port = int(known.address.rsplit(":", 1)[1]) if known else None
-            self.running[name] = server.start(name, 2, "1g", port, QUICK_START, lambda: None)
-
-    def send(self, name: str, number: signal.Signals) -> None:
-        if self.running[name].alive:
-            os.kill(self.running[name].pid, number)
-
-    def stop(self) -> None:
-        for name in self.running:
-            server.stop(name)
+PHASE_S = 1.5
+WARM_S = 30.0
+LOSS_S = 3.0  # longer than it takes to see that nobody listens at a node's address
 
 
 class Stage:
@@ -63,6 +41,7 @@ class Stage:
         self._clock = folder / "clock"
         self._job = folder / "job.yaml"
         self._controller: subprocess.Popen[str] | None = None
+        self._launched: list[subprocess.Popen[str]] = []
         self.said: list[str] = []
         self._healing: list[tuple[float, Callable[[], None]]] = []
         _write_job(self._job, schedule, servers)
@@ -70,17 +49,36 @@ class Stage:
     # --- the play ----------------------------------------------------------------------------------------------------
 
     def play(self) -> None:
+        try:
+            self._play()
+        finally:
+            for process in self._launched:
+                process.kill()
+
+    def _play(self) -> None:
         self._start()
         for phase, steps in enumerate(self._schedule.steps):
             self._change_queries(phase)
             arrive(self._schedule.workload, self._folder, phase)
+            if phase == 0 and self._schedule.warm:
+                self._warm_up()
             for step in steps:
                 self._do(step)
-            self._let_pass(PHASE_S)
+            killed = any(step.fault is Fault.KILL_NODE for step in steps)
+            self._let_pass(LOSS_S if killed else PHASE_S)
         self._let_pass(max((at for at, _ in self._healing), default=0.0) - time.monotonic())
-        self._servers.heal()
-        self._stop()
+        self._stop(signal.SIGKILL if self._schedule.killed_at_the_end else signal.SIGINT)
+        self._servers.wait_for_one()  # the other one may come back while the job comes to its end
         self._run_to_the_end()
+
+    def _warm_up(self) -> None:
+        """Until the first micro-batch: faults before it show little but how a job starts."""
+        end = time.monotonic() + WARM_S
+        while time.monotonic() < end:
+            status = self._status()
+            if status is not None and any(carrier.trigger_s is not None for carrier in status.carriers):
+                return
+            self._let_pass(0.2)
 
     def _do(self, step: Step) -> None:
         node, later = step.node, lambda heal: self._healing.append((time.monotonic() + abs(step.seconds), heal))
@@ -128,12 +126,14 @@ class Stage:
 
     def _start(self) -> None:
         self._controller = self._launch("up", str(self._job))
-        self._wait(lambda: self._client() is not None or not self._alive(), "the service does not start")
+        self._wait(lambda: self._status() is not None or not self._alive(), "the service does not start")
 
     def _launch(self, *arguments: str) -> subprocess.Popen[str]:
         environment = {**os.environ, "CHAOS_CLOCK": str(self._clock), "PYTHONPATH": str(ROOT)}
         with (self._folder / "said.txt").open("a") as said:
-            return subprocess.Popen([*CONTROLLER, *arguments], stdout=said, stderr=said, env=environment, text=True)
+            process = subprocess.Popen([*CONTROLLER, *arguments], stdout=said, stderr=said, env=environment, text=True)
+        self._launched.append(process)
+        return process
 
     def _alive(self) -> bool:
         return self._controller is not None and self._controller.poll() is None
@@ -147,13 +147,12 @@ class Stage:
         """A job that cannot go on says so and ends; whoever runs it starts it again when the cause is gone."""
         if not self._alive():
             self._ended()
-            self._servers.heal()
+            self._servers.wait_for_one()
             self._start()
 
-    def _stop(self) -> None:
-        if self._alive():
-            assert self._controller is not None
-            self._controller.send_signal(signal.SIGINT)
+    def _stop(self, how: signal.Signals) -> None:
+        if self._controller is not None:
+            self._controller.send_signal(how)
         self._ended()
 
     def _run_to_the_end(self) -> None:
@@ -163,13 +162,11 @@ class Stage:
                 return
         raise AssertionError(f"the job does not drain\n{(self._folder / 'said.txt').read_text()[-3000:]}")
 
-    def _client(self) -> Client | None:
+    def _status(self) -> Status | None:
         try:
-            client = find(self.store)
-            client.status()
+            return find(self.store).status()
         except TowpathError:
             return None
-        return client
 
     def _wait(self, happened: Callable[[], bool], otherwise: str) -> None:
         end = time.monotonic() + PATIENCE_S
@@ -210,17 +207,28 @@ class Stage:
 
     def _damage_and_restore(self) -> None:
         """A file of the results log is cut short: whoever reads it is told, and nobody gets a wrong answer."""
-        files = sorted(self.store.glob("carriers/*/e*/results/*/*.parquet"))
-        whole = {file: content for file in files[:1] if len(content := file.read_bytes()) > 8}
-        for file, content in whole.items():
-            file.write_bytes(content[: len(content) // 2])
-            reader = Reader(self.store)
-            for name in reader.names():
-                try:
-                    reader.read(name)
-                except StoreError as error:
-                    self.said.append(str(error))
-            file.write_bytes(content)
+        before = self._read_all()
+        for path in sorted(self.store.glob("carriers/*/e*/results/*/*.parquet"))[:1]:
+            with path.open("r+b") as file:  # by this name there may be nothing any more a moment later
+                content = file.read()
+                file.truncate(len(content) // 2)
+                meanwhile = self._read_all()
+                file.seek(0)
+                file.write(content)
+            for read, rows in meanwhile.items():
+                assert not before.get(read, Counter()) - rows, f"a cut file took rows from {read}, and nobody was told"
+
+    def _read_all(self) -> dict[tuple[str, str], Counter[str]]:
+        """The rows of every query that can be read, by its name and the event times it answers for."""
+        found, reader = {}, Reader(self.store)
+        for name in reader.names():
+            try:
+                rows = Counter(map(str, reader.read(name).to_pylist()))
+            except StoreError as error:
+                self.said.append(str(error))
+            else:
+                found[name, str(reader.validity(name))] = rows
+        return found
 
 
 def _write_job(job: Path, schedule: Schedule, servers: Servers) -> None:
@@ -236,11 +244,11 @@ def _write_job(job: Path, schedule: Schedule, servers: Servers) -> None:
         }
     early = {n: q for n, q in schedule.workload.queries.items() if q.submit == 0}
     nodes = {
-        name: {"type": "connect", "address": found.address, "cores": 2, "lost_after": "4 seconds"}
-        for name, found in servers.running.items()
+        name: {"type": "connect", "address": address, "cores": 1, "lost_after": "4 seconds"}
+        for name, address in servers.addresses.items()
     }
     queries = {n: {"sql": q.sql, "copies": schedule.copies} for n, q in early.items()}
-    job.write_text(json.dumps({"trigger": "100 ms", "nodes": nodes, "streams": streams, "queries": queries}))
+    job.write_text(json.dumps({"trigger": "200 ms", "nodes": nodes, "streams": streams, "queries": queries}))
 
 
 def _fill(file: Path) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.schedule import Fault, Schedule, schedule
-from tests.chaos.stage import Servers, Stage, mount_small, unmount
+from tests.chaos.servers import Servers
+from tests.chaos.stage import Stage, mount_small, unmount
 
 from towpath.control.history import Kind
 from towpath.control.journal import Journal
@@ -31,7 +32,6 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         found = Servers()
         yield found
-        found.heal()
         found.stop()
 
 
@@ -47,7 +47,7 @@ def store(tmp_path: Path) -> Iterator[bool]:
 def test_nothing_is_lost_or_doubled(servers: Servers, store: bool, tmp_path: Path, seed: int) -> None:
     plan = schedule(seed)
     print(plan)
-    servers.heal()
+    servers.wait_for_all()
     stage = Stage(plan, servers, tmp_path, small_disk=store)
     stage.play()
     assert not wrong(plan, stage.store)

@@ -122,6 +122,12 @@ def test_tables_take_units_and_leave_out_what_is_default(tmp_path: Path) -> None
     assert problem.current == Placement({"f": ("n1", "n2")})
 
 
+def test_numbers_of_a_table_may_be_larger_than_a_float_is_exact(tmp_path: Path) -> None:
+    (tmp_path / "streams.csv").write_text(f"name,node,rate\ns,n1,{2**53 + 1}\nt,n1,1\n")
+    problem = write(tmp_path, "nodes: {n1: {}}\nstreams: streams.csv\n")
+    assert [stream.rate for stream in problem.streams] == [2**53 + 1, 1]
+
+
 def test_many_mistakes_of_one_column_are_told_in_short(tmp_path: Path) -> None:
     rows = "".join(f"s{n},n1,-1\n" for n in range(1000))
     (tmp_path / "streams.csv").write_text("name,node,rate\n" + rows)

@@ -1,4 +1,4 @@
-"""Benchmarks: what sharing brings. Their method is in docs/design/sharing-benchmark.md."""
+"""Benchmarks: what sharing brings, what moves cost. Methods: docs/design/sharing-benchmark.md and moving.md there."""
 
 from __future__ import annotations
 

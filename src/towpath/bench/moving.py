@@ -6,40 +6,38 @@ its checkpoint on another.
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from statistics import median
 
-import duckdb
+import pyarrow.compute as pc
 
 from towpath.api import Towpath, start
-from towpath.bench import KIND_NAMES, plain
+from towpath.bench import KIND_NAMES
+from towpath.bench.endpoints import Faults, Size, compare, endpoints, job_on
 from towpath.bench.feeder import Feeder
 from towpath.bench.following import Follower
-from towpath.bench.shared import Requests, job
+from towpath.bench.restarting import restarts
+from towpath.bench.shared import Requests
 from towpath.bench.steps import Say
 from towpath.bench.workloads import KINDS, streams
 from towpath.control.engine import Request
 from towpath.control.fence import UNDECIDED
 from towpath.errors import MoveRefused, RuntimeFailure
-from towpath.job import Job
 from towpath.lang import parse
-from towpath.nodes import ConnectNode
-from towpath.spark import server
-from towpath.spark.connect import connect, functions_of
-from towpath.spark.server import Server
-from towpath.verify import answer, differences
+from towpath.results import read
+from towpath.runtime.carriers import BatchDone, Event
 
-LOOK_S = 0.1
-AFTERWARDS_S = 3.0  # for so long after its fence a moved query is still followed
+LOOK_S = 0.3
+AFTERWARDS_S = 4.0  # for so long after its fence a moved query is still followed
 PATIENCE_S = 180.0
+BEHIND_TRIGGERS = 5  # so far behind may a carrier be that keeps up
 SEED = 1
+LARGE, LARGE_MOVED = "large", 2  # queries whose state differs in size, and how many of each size move; one stays
 
 
 @dataclass(frozen=True)
@@ -49,13 +47,13 @@ class Plan:
     nodes: int = 3
     rate: int = 5000
     trigger_ms: int = 2000
-    cores: int = 2
-    memory: str = "1500m"
-    together: int = 5  # moves under way at the same time
+    size: Size = field(default_factory=Size)
+    together: int = 20  # moves under way at the same time
     restarts: int = 3  # of a query written by hand
+    large_s: tuple[int, ...] = (2, 8, 16)  # windows of the queries whose state differs in size
 
 
-QUICK = Plan(moves=3, queries=6, nodes=2, rate=500, restarts=1)
+QUICK = Plan(moves=3, queries=6, nodes=2, rate=500, together=3, restarts=1, large_s=(2,))
 
 
 @dataclass(frozen=True)
@@ -79,29 +77,45 @@ class Report:
     moves: tuple[Move, ...]
     refused: int
     queries: int
-    wrong: tuple[str, ...]  # queries whose results are not those of the batch
+    faults: Faults
     restarts: tuple[float, ...]  # seconds without results when a query by hand is stopped and started elsewhere
+    triggers_s: tuple[float, ...]  # how long the micro-batches took meanwhile
+    state_rows: dict[str, int]  # the most that a query of a kind had, of those that differ in size
 
-    def added(self, kind: str) -> list[float]:
-        return [move.added_s for move in self.moves if move.kind == kind]
+    def of(self, kind: str) -> list[Move]:
+        return [move for move in self.moves if move.kind == kind]
+
+    @property
+    def kinds(self) -> list[str]:
+        return list(dict.fromkeys(move.kind for move in self.moves))
+
+    @property
+    def micro_batch_s(self) -> float:
+        return median(self.triggers_s)
 
     def to_json(self) -> dict[str, object]:
-        found: dict[str, object] = {
-            kind: {
-                "moves": len(added),
-                "added_delay_median_s": round(median(added), 2),
-                "added_delay_worst_s": round(max(added), 2),
-                "until_fence_median_s": round(median(m.seconds for m in self.moves if m.kind == kind), 2),
-            }
-            for kind in KIND_NAMES
-            if (added := self.added(kind))
+        found: dict[str, object] = {}
+        for kind in self.kinds:
+            moves = self.of(kind)
+            found[kind] = {
+                "moves": len(moves),
+                "added_delay_median_s": round(median(m.added_s for m in moves), 2),
+                "added_delay_worst_s": round(max(m.added_s for m in moves), 2),
+                "delay_at_rest_s": round(median(m.at_rest_s for m in moves), 2),
+                "until_fence_median_s": round(median(m.seconds for m in moves), 2),
+                "fences_missed": sum(m.fences - 1 for m in moves),
+            } | ({"state_rows": self.state_rows[kind]} if kind in self.state_rows else {})
+        return found | {
+            "rows_per_s": self.plan.rate,
+            "trigger_s": self.plan.trigger_ms / 1000,
+            "micro_batch_median_s": round(self.micro_batch_s, 2),
+            "queries": self.queries,
+            "queries_wrong": len(self.faults.wrong),
+            "rows_lost": self.faults.lost,
+            "rows_doubled": self.faults.doubled,
+            "refused": self.refused,
+            "stop_and_restart_s": [round(s, 2) for s in self.restarts],
         }
-        found["trigger_s"] = self.plan.trigger_ms / 1000
-        found["queries_wrong"] = len(self.wrong)
-        found["queries"] = self.queries
-        found["refused"] = self.refused
-        found["stop_and_restart_s"] = [round(s, 2) for s in self.restarts]
-        return found
 
 
 def run(plan: Plan, say: Say) -> Report:
@@ -110,191 +124,159 @@ def run(plan: Plan, say: Say) -> Report:
         data = folder / "data"
         data.mkdir()
         with (
-            _servers(plan, say) as servers,
-            Feeder(data, plan.rate, plan.cores) as feeder,
-            start(_job(folder, data, servers, plan)) as running,
+            endpoints(plan.nodes, plan.size, say) as servers,
+            Feeder(data, plan.rate, files=2) as feeder,
+            start(job_on(servers, folder, data, plan.trigger_ms)) as running,
         ):
             requests = _requests(plan, list(servers), say)
             say(f"starting {len(requests)} queries on {plan.nodes} nodes")
             running.engine.submit(requests)
+            running.engine.settle()  # rows that come meanwhile would take the CPU that starting carriers need
             feeder.start()
-            _keep_up(running, say)
-            moves, refused = _move(running, requests, plan, say)
+            bench = _Bench(running, requests, plan, say)
+            bench.keep_up()
+            bench.move()
             say("a query by hand is stopped and started elsewhere")
-            restarts = _restarts(folder, data, servers, plan, running)
+            by_hand = restarts(folder / "by-hand", data, servers, plan.restarts, plan.trigger_ms, bench.poll)
             feeder.stop()
-            say("comparing every query with DuckDB")
+            say("processing what is left")
             running.drain()
-            wrong = _wrong(running, requests, data)
-        return Report(plan, tuple(moves), refused, len(requests), tuple(wrong), tuple(restarts))
-
-
-@contextmanager
-def _servers(plan: Plan, say: Say) -> Iterator[dict[str, Server]]:
-    found: dict[str, Server] = {}
-    try:
-        for n in range(plan.nodes):
-            name = f"bench-{os.getpid()}-{n + 1}"
-            say(f"starting endpoint {n + 1} of {plan.nodes}")
-            found[name] = server.start(name, plan.cores, plan.memory, None, {}, lambda: None)
-        yield found
-    finally:
-        for name in found:
-            server.stop(name)
-
-
-def _job(folder: Path, data: Path, servers: dict[str, Server], plan: Plan) -> Job:
-    return replace(
-        job(folder, data, plan.cores, plan.trigger_ms),
-        nodes={name: _node(found, plan) for name, found in servers.items()},
-    )
-
-
-def _node(found: Server, plan: Plan) -> ConnectNode:
-    return ConnectNode.model_validate({"type": "connect", "address": found.address, "cores": plan.cores})
+            return bench.report(compare(running, requests, data, say), by_hand)
 
 
 def _requests(plan: Plan, nodes: Sequence[str], say: Say) -> list[Request]:
     found = []
     for kind in KIND_NAMES:
-        made = Requests(KINDS[kind], say).first(plan.queries // len(KIND_NAMES))
-        for n, request in enumerate(made):
-            name = f"{kind}-{n}"
-            query = replace(request.query, name=name)
-            found.append(replace(request, query=query, node=nodes[n % len(nodes)]))
+        for n, request in enumerate(Requests(KINDS[kind], say).first(plan.queries // len(KIND_NAMES))):
+            found.append(replace(request, query=replace(request.query, name=f"{kind}-{n}"), node=nodes[n % len(nodes)]))
+    catalog = {name: definition.stream for name, definition in streams(Path.cwd()).items()}
+    for seconds in plan.large_s:
+        for n in range(LARGE_MOVED + 1):
+            query = parse(_large(seconds, n), catalog, f"{LARGE}{seconds}-{n}")
+            found.append(Request(query, from_now=True, node=nodes[0]))
     return found
 
 
-def _keep_up(running: Towpath, say: Say) -> None:
-    """Until every carrier has read what came while they were started."""
-    end = time.monotonic() + PATIENCE_S
-    behind = PATIENCE_S
-    while behind > 3 * running.job.trigger_ms / 1000:
-        if time.monotonic() > end:
-            raise RuntimeFailure(f"the nodes are {behind:.0f} s behind after {PATIENCE_S:.0f} s; they are overloaded")
-        running.poll()
-        times = [carrier.newest_us for carrier in running.engine.carriers]
-        behind = time.time() - min(t or 0 for t in times) / 1e6
-        say(f"reading what came meanwhile, {min(behind, PATIENCE_S):.0f} s behind")
-        time.sleep(0.5)
+def _large(seconds: int, n: int) -> str:
+    """Half of all rows, nearly each in a group of its own."""
+    source = f"trades [RANGE {seconds} SECONDS]"
+    return (
+        f"SELECT channel, floor(price * 100) AS p, count(*) AS n FROM {source} "
+        f"WHERE channel >= {n} AND channel < {n + 50} GROUP BY channel, floor(price * 100)"
+    )
 
 
-def _move(running: Towpath, requests: Sequence[Request], plan: Plan, say: Say) -> tuple[list[Move], int]:
-    rng = Random(SEED)
-    waiting = rng.sample(list(requests), len(requests))
-    nodes = list(running.job.nodes)
-    found: list[Move] = []
-    refused = 0
-    while len(found) < plan.moves and waiting:
-        say(f"{len(found)} of {plan.moves} moves")
-        some = [waiting.pop() for _ in range(min(plan.together, len(waiting), plan.moves - len(found)))]
-        still = [r for r in requests if r not in some][: 3 * plan.together]
-        made, gone = _move_together(running, some, still, nodes, rng)
-        found += made
-        refused += gone
-    return found, refused
+class _Bench:
+    """A job that runs, its queries, and what was seen of them."""
 
+    def __init__(self, running: Towpath, requests: Sequence[Request], plan: Plan, say: Say) -> None:
+        self._running = running
+        self._engine = running.engine
+        self._requests = requests
+        self._plan = plan
+        self._say = say
+        self._rng = Random(SEED)
+        self._moves: list[Move] = []
+        self._refused = 0
+        self._triggers_s: list[float] = []
 
-def _move_together(
-    running: Towpath, some: Sequence[Request], still: Sequence[Request], nodes: Sequence[str], rng: Random
-) -> tuple[list[Move], int]:
-    followed = {r.query.name: Follower(running.engine.parts, r.query.name) for r in (*some, *still)}
-    numbers: dict[str, int] = {}
-    begun = time.monotonic()
-    for request in some:
-        fragment = running.engine.controller.state.parts_of(_id(running, request.query.name))[0].fragment
-        here = running.engine.controller.node_of(fragment)
-        try:
-            target = rng.choice([name for name in nodes if name != here])
-            numbers[request.query.name] = running.engine.move_fragment(fragment, target)
-        except MoveRefused:  # it shares its fragment with one that moves
-            continue
-    passed = _watch(running, numbers, followed, begun)
-    at_rest = {kind: _longest(followed, [r for r in still if _kind(r) == kind]) for kind in KIND_NAMES}
-    moves = running.engine.controller.state.moves
-    found = [
-        Move(_kind(r), passed[name], moves[numbers[name]].fences, followed[name].longest_s, at_rest[_kind(r)])
-        for r in some
-        if (name := r.query.name) in numbers
-    ]
-    return found, len(some) - len(numbers)
+    def report(self, faults: Faults, by_hand: Sequence[float]) -> Report:
+        large = {kind: self._state_rows(f"{kind}-0") for move in self._moves if (kind := move.kind).startswith(LARGE)}
+        counted = (tuple(self._moves), self._refused, len(self._requests), faults, tuple(by_hand))
+        return Report(self._plan, *counted, tuple(self._triggers_s), large)
 
+    def _state_rows(self, query: str) -> int:
+        """Of one window: every group is a row of the state, and of the results."""
+        windows = pc.value_counts(read(self._engine.parts(query), with_time=True)["_time"])
+        return max((window["counts"].as_py() for window in windows), default=0)
 
-def _watch(running: Towpath, numbers: dict[str, int], followed: dict[str, Follower], begun: float) -> dict[str, float]:
-    """Follows until all moves have passed their fences, and a little longer. Returns how long each took until then."""
-    passed: dict[str, float] = {}
-    end = begun + PATIENCE_S
-    while len(passed) < len(numbers) or time.monotonic() < begun + max(passed.values(), default=0) + AFTERWARDS_S:
-        if time.monotonic() > end:
-            raise RuntimeFailure(f"moves did not pass their fences within {PATIENCE_S:.0f} s; the nodes are overloaded")
-        running.poll()
-        state = running.engine.controller.state
-        for name, number in numbers.items():
-            if state.moves[number].step not in UNDECIDED:
-                passed.setdefault(name, time.monotonic() - begun)
-        for follower in followed.values():
-            follower.look()
-        time.sleep(LOOK_S)
-    return passed
+    def poll(self) -> None:
+        self._running.poll(self._hear)
 
+    def _hear(self, events: Sequence[Event]) -> None:
+        self._triggers_s += [event.seconds for event in events if isinstance(event, BatchDone)]
 
-def _longest(followed: dict[str, Follower], requests: Sequence[Request]) -> float:
-    return max((followed[r.query.name].longest_s for r in requests), default=0.0)
-
-
-def _kind(request: Request) -> str:
-    return request.query.name.partition("-")[0]
-
-
-def _id(running: Towpath, name: str) -> int:
-    query = running.engine.controller.running(name)
-    assert query is not None, "it was submitted"
-    return query.id
-
-
-def _restarts(folder: Path, data: Path, servers: dict[str, Server], plan: Plan, running: Towpath) -> list[float]:
-    """Seconds from the stop on one endpoint to the first results from the next one."""
-    names = [list(servers)[n % len(servers)] for n in range(plan.restarts + 1)]
-    work = folder / "by-hand"
-    found: list[float] = []
-    stopped: float | None = None
-    for name in names:
-        session = connect(name, _node(servers[name], plan), work)
-        with functions_of(session):
-            rows = KINDS["windows"].by_hand(plain.read(session, data, plain.SETTINGS[0]), 0)
-        before = _outputs(work)
-        query = plain.run(rows, work, "q", plan.trigger_ms)
+    def keep_up(self) -> None:
+        """Until every carrier has read what came while they were started."""
         end = time.monotonic() + PATIENCE_S
-        while _outputs(work) == before and time.monotonic() < end:
-            running.poll()
+        while (behind_s := self._behind_s()) is None or behind_s > BEHIND_TRIGGERS * self._plan.trigger_ms / 1000:
+            state = "not every carrier has begun" if behind_s is None else f"{behind_s:.0f} s behind"
+            if time.monotonic() > end:
+                rate = f"{self._plan.rate:,} rows/s"
+                raise RuntimeFailure(f"after {PATIENCE_S:.0f} s: {state}; try a lower --rate than {rate}")
+            self._say(f"reading what came meanwhile: {state}")
+            self.poll()
+            time.sleep(1)
+        self._triggers_s.clear()
+
+    def _behind_s(self) -> float | None:
+        """Of the slowest carrier; None while one has read nothing yet."""
+        times = [carrier.newest_us for carrier in self._engine.carriers]
+        return None if None in times else time.time() - min(t for t in times if t is not None) / 1e6
+
+    def move(self) -> None:
+        small = [r for r in self._requests if not r.query.name.startswith(LARGE)]
+        waiting = self._rng.sample(small, len(small))
+        while len(self._moves) < self._plan.moves and waiting:
+            self._say(f"{len(self._moves)} of {self._plan.moves} moves")
+            count = min(self._plan.together, len(waiting), self._plan.moves - len(self._moves))
+            some = [waiting.pop() for _ in range(count)]
+            self._move_together(some, self._one_of_each([r for r in small if r not in some]), AFTERWARDS_S)
+        large = [r for r in self._requests if r not in small]
+        still = self._one_of_each(large)
+        self._say(f"moving {len(large) - len(still)} queries whose state differs in size")
+        afterwards_s = AFTERWARDS_S + max(self._plan.large_s, default=0)
+        self._move_together([r for r in large if r not in still], still, afterwards_s)
+
+    def _move_together(self, some: Sequence[Request], still: Sequence[Request], afterwards_s: float) -> None:
+        followed = {r.query.name: Follower(self._engine.parts, r.query.name) for r in (*some, *still)}
+        begun = time.monotonic()
+        numbers = {r.query.name: n for r in some if (n := self._begin(r.query.name)) is not None}
+        passed = self._watch(numbers, followed, begun, afterwards_s)
+        moves = self._engine.controller.state.moves
+        for name, number in numbers.items():
+            rests = [followed[r.query.name].longest_s for r in still if _kind(r.query.name) == _kind(name)]
+            seen = followed[name].longest_s, max(rests, default=0.0)
+            self._moves.append(Move(_kind(name), passed[name], moves[number].fences, *seen))
+
+    def _one_of_each(self, requests: Sequence[Request]) -> list[Request]:
+        """Of each kind on each node, so that a slow node counts for those that stay, too."""
+        node_of = self._engine.controller.node_of
+        return list({(_kind(r.query.name), node_of(self._fragment(r.query.name))): r for r in requests}.values())
+
+    def _fragment(self, name: str) -> int:
+        """Of a query that has been moved, the one that answers now."""
+        query = self._engine.controller.running(name)
+        assert query is not None, "it was submitted"
+        return self._engine.controller.state.parts_of(query.id)[-1].fragment
+
+    def _begin(self, name: str) -> int | None:
+        fragment = self._fragment(name)
+        others = [n for n in self._running.job.nodes if n != self._engine.controller.node_of(fragment)]
+        try:
+            return self._engine.move_fragment(fragment, self._rng.choice(others))
+        except MoveRefused:  # it shares its fragment with one that moves
+            self._refused += 1
+            return None
+
+    def _watch(
+        self, numbers: Mapping[str, int], followed: Mapping[str, Follower], begun: float, afterwards_s: float
+    ) -> dict[str, float]:
+        """Follows until all moves have passed their fences, and longer. Returns how long each took until then."""
+        passed: dict[str, float] = {}
+        while len(passed) < len(numbers) or time.monotonic() < begun + max(passed.values(), default=0.0) + afterwards_s:
+            if time.monotonic() > begun + PATIENCE_S:
+                raise RuntimeFailure(f"moves passed no fence within {PATIENCE_S:.0f} s; the nodes are overloaded")
+            self.poll()
+            moves = self._engine.controller.state.moves
+            for name, number in numbers.items():
+                if moves[number].step not in UNDECIDED:
+                    passed.setdefault(name, time.monotonic() - begun)
+            for follower in followed.values():
+                follower.look()
             time.sleep(LOOK_S)
-        if stopped is not None:
-            found.append(time.monotonic() - stopped)
-        stopped = time.monotonic()
-        query.stop()
-    return found
+        return passed
 
 
-def _outputs(work: Path) -> int:
-    """Commits of the Parquet sink that has written a file."""
-    return len(list((work / "out" / "q").glob("*.parquet")))
-
-
-def _wrong(running: Towpath, requests: Sequence[Request], data: Path) -> list[str]:
-    catalog = running.job.catalog
-    with duckdb.connect() as database:
-        database.execute("SET TimeZone = 'UTC'")
-        pattern = str(data / "*.parquet")
-        for name, definition in streams(data).items():
-            columns = ", ".join(c.name for c in definition.stream.columns)
-            where = f"WHERE stream = {name[1:]}" if name.startswith("s") else ""
-            table = "trades" if name == "trades" else name
-            database.execute(f"CREATE VIEW {table} AS SELECT {columns} FROM read_parquet('{pattern}') {where}")
-        found = []
-        for request in requests:
-            name = request.query.name
-            query = parse(request.query.sql, catalog, name)
-            expected = answer(database, query, catalog, running.engine.validity(name))
-            if differences(expected, running.results(name)) is not None:
-                found.append(name)
-        return found
+def _kind(name: str) -> str:
+    return name.partition("-")[0]

@@ -1,63 +1,63 @@
-"""The `towpath` command. A new command is one file with a `command`, and its place in COMMANDS."""
+"""The `towpath` command. A new command is one file with a `command`, and its name in COMMANDS."""
 
 from __future__ import annotations
 
+import importlib
 import logging
 
 import click
 from rich.logging import RichHandler
 
-from towpath.cli import (
-    bench,
-    check,
-    demo,
-    drain,
-    explain,
-    history,
-    migrate,
-    node,
-    plan,
-    reproduce,
-    results,
-    run,
-    simulate,
-    status,
-    submit,
-    top,
-    up,
-    what_if,
-    withdraw,
-)
 from towpath.cli.failures import GuardedGroup
 from towpath.cli.output import MESSAGES
 
-COMMANDS: tuple[click.Command, ...] = (
-    check.command,
-    explain.command,
-    run.command,
-    up.command,
-    status.command,
-    top.command,
-    submit.command,
-    withdraw.command,
-    migrate.command,
-    drain.command,
-    history.command,
-    results.command,
-    node.command,
-    demo.command,
-    bench.command,
-    plan.command,
-    simulate.command,
-    what_if.command,
-    reproduce.command,
+COMMANDS = (
+    "check",
+    "explain",
+    "run",
+    "up",
+    "status",
+    "top",
+    "submit",
+    "withdraw",
+    "migrate",
+    "drain",
+    "history",
+    "results",
+    "node",
+    "demo",
+    "bench",
+    "plan",
+    "simulate",
+    "what-if",
+    "reproduce",
 )
 
 
+def command(name: str) -> click.Command:
+    module = importlib.import_module(f"towpath.cli.{name.replace('-', '_')}")
+    found = module.command
+    assert isinstance(found, click.Command)
+    return found
+
+
+class _Commands(GuardedGroup):
+    """Imports a command when it is asked for: nobody should wait for what only the others need."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.epilog = "\b\n" + "\n".join(command(name).epilog or "" for name in COMMANDS)
+        super().format_epilog(ctx, formatter)
+
+
 @click.group(
-    cls=GuardedGroup,
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
-    epilog="\b\n" + "\n".join(command.epilog or "" for command in COMMANDS),
 )
 @click.version_option(package_name="towpath", message="towpath %(version)s")
 @click.option("-v", "--verbose", is_flag=True, help="Tell on stderr what is being done.")
@@ -67,7 +67,3 @@ def main(verbose: bool) -> None:
     told.addFilter(logging.Filter("towpath"))  # what libraries log comes with stack traces
     logging.basicConfig(format="%(message)s", handlers=[told])
     logging.getLogger("towpath").setLevel(logging.DEBUG if verbose else logging.WARNING)
-
-
-for _command in COMMANDS:
-    main.add_command(_command)

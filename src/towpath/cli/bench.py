@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,7 @@ from towpath.bench import KIND_NAMES
 from towpath.cli.output import MESSAGES, json_option, print_data
 
 if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help` need not pay
+    from towpath.bench.moving import Report as MovesReport
     from towpath.bench.sharing import Comparison, Report, Tell
 
 COLUMNS = ("plain", "towpath", "single")
@@ -115,36 +117,76 @@ def _submitted(report: Report) -> str:
     )
 
 
-@command.command("moves", epilog="Example: towpath bench moves --json")
+@command.command("moves", epilog="Example: towpath bench moves --rate 2000 --json")
 @click.option("--moves", type=click.IntRange(min=1), help="How many moves.  [default: 100]")
+@click.option("--rate", type=click.IntRange(min=100), help="Rows that come every second.  [default: 5000]")
 @click.option("--quick", is_flag=True, help="Only see whether everything works: small numbers that mean nothing.")
 @json_option
-def moves(moves: int | None, quick: bool, as_json: bool) -> None:
+def moves(moves: int | None, rate: int | None, quick: bool, as_json: bool) -> None:
     """Move fragments between Spark Connect endpoints under load, and see what those who follow their results notice.
 
-    300 queries of three kinds stand on three local endpoints, 5,000 rows a second flow. Every query is compared with
-    DuckDB at the end. In the same run a query written by hand is stopped and started elsewhere from its checkpoint.
+    300 queries of three kinds stand on three local endpoints, 5,000 rows a second flow. Then queries move whose
+    states differ in size. Every query is compared with DuckDB at the end. In the same run a query written by hand is
+    stopped and started elsewhere from its checkpoint. Leave the machine alone meanwhile; it takes about five minutes.
     """
     from towpath.bench.moving import QUICK, Plan, run
 
     plan = QUICK if quick else Plan()
-    if moves is not None:
-        plan = replace(plan, moves=moves)
+    plan = replace(plan, moves=moves or plan.moves, rate=rate or plan.rate)
     with _progress() as tell:
         report = run(plan, lambda text: tell("moves", "towpath", text))
-    found = report.to_json()
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(report.to_json()))
         return
-    table = Table("moved", "moves", "added delay, median", "worst", "until the fence, median")
-    for kind in KIND_NAMES:
-        if isinstance(seen := found.get(kind), dict):
-            seconds = (seen["added_delay_median_s"], seen["added_delay_worst_s"], seen["until_fence_median_s"])
-            table.add_row(kind, f"{seen['moves']}", *(f"{s:.1f} s" for s in seconds))
-    restarts = ", ".join(f"{s:.1f} s" for s in report.restarts)
+    faults, batches = (
+        report.faults,
+        f"{report.micro_batch_s:.1f} s a micro-batch, one every {plan.trigger_ms / 1000:.0f} s",
+    )
+    print_data(
+        _moved(report),
+        f"{report.queries - len(faults.wrong)} of {report.queries} queries equal to DuckDB: {faults.lost} rows lost, "
+        f"{faults.doubled} doubled; {plan.rate:,} rows/s, {batches}",
+        "a query by hand, stopped and started elsewhere from its checkpoint: "
+        f"{', '.join(f'{s:.1f} s' for s in report.restarts)} without results",
+    )
+
+
+def _moved(report: MovesReport) -> Table:
+    table = Table("moved", "moves", "added delay, median", "worst", "delay of those that stay", "until the fence")
+    for kind in report.kinds:
+        moves = report.of(kind)
+        added = [m.added_s for m in moves]
+        seconds = (median(added), max(added), median(m.at_rest_s for m in moves), median(m.seconds for m in moves))
+        state = f", {report.state_rows[kind]:,} rows of state" if kind in report.state_rows else ""
+        table.add_row(f"{kind}{state}", f"{len(moves)}", *(f"{s:.1f} s" for s in seconds))
+    return table
+
+
+@command.command("nodes", epilog="Example: towpath bench nodes --json")
+@click.option("--quick", is_flag=True, help="Only see whether everything works: small numbers that mean nothing.")
+@json_option
+def nodes(quick: bool, as_json: bool) -> None:
+    """Measure two nodes against one, and what happens when one of them dies.
+
+    Throughput is that of a backlog, on local endpoints that are held to a share of a core each. Then an endpoint is
+    killed under load: how soon that is noticed, how soon its queries answer again, and whether those with two copies
+    pause. Leave the machine alone meanwhile; it takes about five minutes.
+    """
+    from towpath.bench.nodes import QUICK, Plan, run
+
+    with _progress() as tell:
+        report = run(QUICK if quick else Plan(), lambda text: tell("nodes", "towpath", text))
+    if as_json:
+        click.echo(json.dumps(report.to_json()))
+        return
+    table = Table("backlog", "one node", "two nodes", "ratio")
+    for name, found in report.throughput.items():
+        table.add_row(name, f"{found.one:,.0f} rows/s", f"{found.two:,.0f} rows/s", f"{found.ratio:.2f}")
+    loss = report.loss
     print_data(
         table,
-        f"{report.queries - len(report.wrong)} of {report.queries} queries equal to DuckDB; a trigger every "
-        f"{plan.trigger_ms / 1000:.0f} s",
-        f"a query by hand, stopped and started elsewhere from its checkpoint: {restarts} without results",
+        f"a node is killed: noticed after {loss.noticed_s:.1f} s; its queries answer again after {loss.again_s:.1f} s "
+        f"(before: {loss.before_s:.1f} s from a result's time to its reader)",
+        f"queries with two copies: {loss.pause_s:.1f} s between results at most; before, {loss.pause_before_s:.1f} s "
+        f"in the median, {loss.longest_before_s:.1f} s at most; beyond the median and a trigger: {loss.gap_s:.1f} s",
     )

@@ -45,7 +45,8 @@ def command(
     """Run a paper's experiment again and print what it states beside what comes out.
 
     Every experiment ends with one line of JSON; with --json that line is all that is printed. The default scale takes
-    up to five minutes for each.
+    up to five minutes for each. Most run in the simulator; those on Spark nodes start them on this machine, and want
+    it for themselves.
     """
     from towpath.reproduce import available, get, help_of
 

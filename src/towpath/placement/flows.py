@@ -7,8 +7,9 @@ the first copy that the placement names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 
 import numpy as np
 
@@ -141,16 +142,17 @@ def usage(problem: Problem, placement: Placement) -> Usage:
 
 def _copies(columns: Index, placement: Placement) -> tuple[Ints, Ints]:
     """The fragment and the node of each copy, in the order of the placement."""
-    fragment, position = columns.fragment, columns.problem.cluster.position
-    pairs = [
-        (fragment[name], position[node])
-        for name, nodes in placement.nodes.items()
-        if name in fragment
-        for node in nodes
-        if node in position
-    ]
-    both = np.array(pairs, np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
+    sizes = np.fromiter(map(len, placement.nodes.values()), np.int64, len(placement.nodes))
+    names = chain.from_iterable(placement.nodes.values())
+    fragments = np.repeat(_positions(placement.nodes, columns.fragment, len(sizes)), sizes)
+    nodes = _positions(names, columns.problem.cluster.position, int(sizes.sum()))
+    known = (fragments >= 0) & (nodes >= 0)
+    return fragments[known], nodes[known]
+
+
+def _positions(names: Iterable[str], position: Mapping[str, int], count: int) -> Ints:
+    """-1 for a name that has none."""
+    return np.fromiter(map(position.get, names, repeat(-1)), np.int64, count)
 
 
 def _sent(columns: Index, fragments: Ints, nodes: Ints, operators: Ints, at: Ints) -> tuple[Ints, Ints, Ints]:

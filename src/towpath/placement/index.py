@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, repeat
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Unknown inputs and cycles are not expected here: `validate` finds them."""
+    """Only `validate` meets unknown inputs (-1 in `inputs`), cycles and names that are not unique."""
 
     problem: Problem
 
@@ -32,11 +33,11 @@ class Index:
 
     @cached_property
     def points(self) -> tuple[str, ...]:
-        return tuple(chain((s.name for s in self.problem.streams), (o.name for o in self.operators)))
+        return tuple(map(attrgetter("name"), chain(self.problem.streams, self.operators)))
 
     @cached_property
     def point(self) -> dict[str, int]:
-        return {name: n for n, name in enumerate(self.points)}
+        return dict(zip(self.points, range(len(self.points)), strict=True))
 
     @cached_property
     def fragment(self) -> dict[str, int]:
@@ -66,12 +67,12 @@ class Index:
     @cached_property
     def identity(self) -> Ints:
         """Of each point: equal where signatures are equal, so that what is equal is counted once per node."""
+        found = np.arange(len(self.points))
         first: dict[str, int] = {}
-        signed = (
-            n if o.signature is None else first.setdefault(o.signature, n)
-            for n, o in enumerate(self.operators, self.streams)
-        )
-        return np.fromiter(chain(range(self.streams), signed), np.int64, len(self.points))
+        for n, signature in enumerate(map(attrgetter("signature"), self.operators), self.streams):
+            if signature is not None:
+                found[n] = first.setdefault(signature, n)
+        return found
 
     @cached_property
     def first_input(self) -> Ints:
@@ -82,13 +83,24 @@ class Index:
     @cached_property
     def inputs(self) -> Ints:
         """The points that the operators read, operator by operator."""
-        point = self.point
-        return np.fromiter((point[name] for o in self.operators for name in o.inputs), np.int64)
+        names = chain.from_iterable(map(attrgetter("inputs"), self.operators))
+        return np.fromiter(map(self.point.get, names, repeat(-1)), np.int64, self.first_input[-1])
 
     @cached_property
     def readers(self) -> Ints:
         """The operator that reads each of `inputs`."""
         return np.repeat(np.arange(len(self.operators)), np.diff(self.first_input))
+
+    @cached_property
+    def late(self) -> Ints:
+        """Which of `inputs` are made by an operator of the reader's fragment that does not come before the reader."""
+        sources = self.inputs - self.streams
+        later = np.flatnonzero(sources >= self.readers)
+        return later[self.home[sources[later]] == self.home[self.readers[later]]]
+
+    @cached_property
+    def levels(self) -> tuple[Ints, ...]:
+        return tuple(levels(self.inputs - self.streams, self.readers, len(self.operators)))
 
     @cached_property
     def results(self) -> tuple[Ints, Ints]:
@@ -105,7 +117,7 @@ class Index:
         return roots, sinks[query_of[roots]]
 
     def _column(self, name: str) -> Floats:
-        return np.fromiter((getattr(o, name) for o in self.operators), np.float64, len(self.operators))
+        return np.fromiter(map(attrgetter(name), self.operators), np.float64, len(self.operators))
 
     @cached_property
     def cost(self) -> Floats:
@@ -129,7 +141,7 @@ class Index:
         """Tuples per second that each point emits in the steady state."""
         rate = np.zeros(len(self.points))
         rate[: self.streams] = [s.rate for s in self.problem.streams]
-        for level in levels(self.inputs - self.streams, self.readers, len(self.operators)):
+        for level in self.levels:
             edges, owner = ranges(self.first_input, level)
             total = sums(owner, rate[self.inputs[edges]], len(level))
             rate[level + self.streams] = total * self.selectivity[level]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from towpath.cluster import Cluster, Link, Network, Node
-from towpath.placement.index import levels
+from towpath.placement.index import Index, index
 from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
 from towpath.placement.violation import Violation, some
 
@@ -34,13 +35,16 @@ def validate(problem: Problem) -> list[Violation]:
 
 def _names(problem: Problem) -> Iterator[Violation]:
     """Streams and operators share one space of names."""
-    kinds: tuple[tuple[str, Iterable[str]], ...] = (
-        ("node", (n.name for n in problem.cluster.nodes)),
-        ("stream or operator", (*(s.name for s in problem.streams), *(o.name for o in problem.operators()))),
-        ("fragment", (f.name for f in problem.fragments)),
-        ("query", (q.name for q in problem.queries)),
+    columns = index(problem)
+    kinds: tuple[tuple[str, Mapping[str, Any], Sequence[str]], ...] = (
+        ("node", problem.cluster.position, [n.name for n in problem.cluster.nodes]),
+        ("stream or operator", columns.point, columns.points),
+        ("fragment", columns.fragment, [f.name for f in problem.fragments]),
+        ("query", problem.query, [q.name for q in problem.queries]),
     )
-    for kind, names in kinds:
+    for kind, known, names in kinds:
+        if len(known) == len(names) and "" not in known:
+            continue
         for name, times in Counter(names).items():
             if times > 1:
                 yield Violation("name", f"{kind} {name}", f"{times} have this name, expected one")
@@ -54,7 +58,7 @@ def _numbers(problem: Problem) -> Iterator[Violation]:
     yield from _bad_numbers("link", Link, network.links)
     yield from _bad_numbers("node", Node, problem.cluster.nodes)
     yield from _bad_numbers("stream", Stream, problem.streams)
-    yield from _bad_numbers("operator", Operator, list(problem.operators()))
+    yield from _bad_numbers("operator", Operator, index(problem).operators)
     yield from _bad_numbers("query", Query, problem.queries)
     yield from _bad_numbers("problem", Problem, [problem])
 
@@ -64,7 +68,7 @@ def _bad_numbers(kind: str, of: type, things: Sequence[Any]) -> Iterator[Violati
     for field in fields(of):
         if field.type not in ("float", "int"):
             continue
-        values = np.fromiter((getattr(thing, field.name) for thing in things), np.float64, len(things))
+        values = np.fromiter(map(attrgetter(field.name), things), np.float64, len(things))
         least = _COUNTS_FROM.get(field.name, 0)
         endless = field.name in _MAY_BE_INFINITE
         for n in np.flatnonzero(~(values >= least) | (np.isinf(values) & (not endless))).tolist():
@@ -124,21 +128,53 @@ def _queries(problem: Problem) -> Iterator[Violation]:
 
 
 def _fragments(problem: Problem) -> Iterator[Violation]:
-    listed = {(query.name, name) for query in problem.queries for name in query.fragments}
-    known = {*problem.stream, *problem.operator}
-    for fragment in problem.fragments:
-        where = f"fragment {fragment.name}"
-        if fragment.query not in problem.query:
-            yield Violation("unknown query", where, f"belongs to {fragment.query}, but there is no such query")
-        elif (fragment.query, fragment.name) not in listed:
-            yield Violation("contradiction", where, f"belongs to query {fragment.query}, which does not list it")
-        if fragment.native is not None and fragment.native not in problem.stream:
-            yield Violation("unknown stream", where, f"is native to {fragment.native}, but there is no such stream")
-        yield from _operators(fragment, known)
+    for n in _doubtful(problem):
+        yield from _fragment(problem, problem.fragments[n])
     yield from _pinned(problem)
 
 
-def _operators(fragment: Fragment, known: set[str]) -> Iterator[Violation]:
+def _doubtful(problem: Problem) -> Iterable[int]:
+    """The fragments that have to be looked at one by one: all that are wrong, and perhaps some that are not."""
+    columns = index(problem)
+    fragments, streams, point = problem.fragments, columns.streams, columns.point
+    if len(point) < len(columns.points):
+        return range(len(fragments))
+    lister = {name: query.name for query in problem.queries for name in query.fragments}
+    natives = ((n, f.native) for n, f in enumerate(fragments) if f.native is not None)
+    return sorted(
+        {
+            *(n for n, f in enumerate(fragments) if lister.get(f.name) != f.query),
+            *(n for n, native in natives if point.get(native, streams) >= streams),
+            *_doubtful_within(columns),
+        }
+    )
+
+
+def _doubtful_within(columns: Index) -> Iterator[int]:
+    """Operators of which each but the last reads only what was before it, and is read by a later one, are connected."""
+    home, inputs, readers = columns.home, columns.inputs, columns.readers
+    of_operator = inputs >= columns.streams
+    sources = inputs[of_operator] - columns.streams
+    unread = np.ones(len(home), bool)
+    unread[sources[home[sources] == home[readers[of_operator]]]] = False
+    yield from np.flatnonzero(np.bincount(home[unread], minlength=len(columns.problem.fragments)) != 1).tolist()
+    without = np.flatnonzero(np.diff(columns.first_input) == 0)
+    yield from home[np.concatenate([readers[inputs < 0], readers[columns.late], without])].tolist()
+
+
+def _fragment(problem: Problem, fragment: Fragment) -> Iterator[Violation]:
+    where = f"fragment {fragment.name}"
+    query = problem.query.get(fragment.query)
+    if query is None:
+        yield Violation("unknown query", where, f"belongs to {fragment.query}, but there is no such query")
+    elif fragment.name not in query.fragments:
+        yield Violation("contradiction", where, f"belongs to query {fragment.query}, which does not list it")
+    if fragment.native is not None and fragment.native not in problem.stream:
+        yield Violation("unknown stream", where, f"is native to {fragment.native}, but there is no such stream")
+    yield from _operators(fragment, index(problem).point)
+
+
+def _operators(fragment: Fragment, known: Container[str]) -> Iterator[Violation]:
     if not fragment.operators:
         yield Violation("empty", f"fragment {fragment.name}", "has no operators, expected at least one")
     before: set[str] = set()
@@ -191,14 +227,11 @@ def _pinned(problem: Problem) -> Iterator[Violation]:
 
 def _cycles(problem: Problem) -> Iterator[Violation]:
     """Also operators that only read from a cycle are in what is told: without it they would have no rate."""
-    operators = list(problem.operators())
-    position = {operator.name: n for n, operator in enumerate(operators)}
-    edges = [(position[i], n) for n, o in enumerate(operators) for i in o.inputs if i in position]
-    sources, readers = np.array(edges, np.int64).reshape(-1, 2).T
-    reached = np.zeros(len(operators), bool)
-    for level in levels(sources, readers, len(operators)):
+    columns = index(problem)
+    reached = np.zeros(len(columns.operators), bool)
+    for level in columns.levels:
         reached[level] = True
-    stuck = [operators[n].name for n in np.flatnonzero(~reached)]
+    stuck = [columns.operators[n].name for n in np.flatnonzero(~reached)]
     if stuck:
         text = f"{len(stuck)} read each other's results in a circle: {some(stuck)}; expected streams at the beginning"
         yield Violation("cycle", "operators", text)

@@ -49,6 +49,9 @@ def _no_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        # They count as old then: the young are gone through far more often.
+        gc.freeze()
+        gc.unfreeze()
         if enabled:
             gc.enable()
 
@@ -67,6 +70,7 @@ def _problem(reader: Reader, raw: Any, seed: int | None) -> Problem | None:
         current=_current(reader, raw.get("placement")),
         migration_cost=top.migration_cost if top else 0.0,
     )
+    problem = workloads.inputs_first(problem)
     _validate(reader, problem)
     return problem
 

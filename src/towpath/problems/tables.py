@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 from pydantic_core import PydanticCustomError
@@ -176,10 +177,10 @@ def _values(data: pa.ChunkedArray, column: Column, table: Table) -> list[Any]:
     if column.numeric and (
         pa.types.is_integer(data.type) or (pa.types.is_floating(data.type) and column.convert is not _whole)
     ):
-        values, wrong = given, _out_of_range(given, column)
+        values, wrong = given, _out_of_range(data, column)
         mistakes += (_range_problem(table, row, column, given[row]) for row in wrong)
-    elif column.convert is _text and pa.types.is_string(data.type):
-        values = given
+    elif (at_once := _texts(data, given, column)) is not None:
+        values = at_once
     else:
         values, mistakes = _converted(given, column, table)
     if data.null_count:
@@ -191,8 +192,24 @@ def _values(data: pa.ChunkedArray, column: Column, table: Table) -> list[Any]:
     return values
 
 
-def _out_of_range(values: list[Any], column: Column) -> Iterable[int]:
-    numbers = np.array([column.least + 1 if value is None else value for value in values], dtype=np.float64)
+def _texts(data: pa.ChunkedArray, given: list[Any], column: Column) -> list[Any] | None:
+    """The values of a column of texts that can be taken as a whole; None if each has to be looked at."""
+    if pa.types.is_null(data.type):
+        return given
+    if not pa.types.is_string(data.type):
+        return None
+    if column.convert is _text:
+        return given
+    if column.convert is _kind and {*pa.compute.unique(data).to_pylist()} <= {*get_args(Kind), None}:
+        return given
+    if column.convert is _names and not data.null_count:
+        names = list(map(tuple, map(str.split, given)))
+        return names if all(names) else None
+    return None
+
+
+def _out_of_range(values: pa.ChunkedArray, column: Column) -> Iterable[int]:
+    numbers = pa.compute.fill_null(values.cast(pa.float64(), safe=False), column.least + 1).to_numpy()
     low = numbers <= column.least if column.above else numbers < column.least
     return (int(row) for row in np.flatnonzero(low | np.isnan(numbers)))
 
@@ -215,7 +232,8 @@ def _converted(given: list[Any], column: Column, table: Table) -> tuple[list[Any
                 mistakes[row] = Problem(table.where(row, column.name), said["message"], said["hint"])
         values.append(value)
     if column.numeric:
-        mistakes |= {row: _range_problem(table, row, column, given[row]) for row in _out_of_range(values, column)}
+        wrong = _out_of_range(pa.chunked_array([pa.array(values, pa.float64())]), column)
+        mistakes |= {row: _range_problem(table, row, column, given[row]) for row in wrong}
     return values, [mistakes[row] for row in sorted(mistakes)]
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from towpath.cluster import Cluster
 from towpath.errors import QueryError
-from towpath.placement.problem import Fragment, Operator, Query, Stream
+from towpath.placement.index import index
+from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
 from towpath.problems import from_sql, tables
 from towpath.problems.entries import CostsEntry, FragmentEntry, OperatorEntry, QueryEntry, StreamEntry
 from towpath.problems.reading import Reader
@@ -25,7 +27,7 @@ def read(reader: Reader, raw: Mapping[str, Any], cluster: Cluster) -> Workload:
         reader.refuse("streams", told, "for example streams: {bids: {node: n1, rate: 250}}")
     streams, known = _streams(reader, raw.get("streams"), cluster)
     costs = reader.checked(CostsEntry, raw.get("costs"), "costs") or CostsEntry()
-    section = _Queries(reader, {s.name: s for s in streams}, known, costs)
+    section = _Queries(reader, streams, known, costs)
     section.read_fragments(raw.get("fragments"))
     section.read_queries(raw.get("queries"))
     return streams, tuple(section.fragments), section.queries()
@@ -47,13 +49,17 @@ def _streams(reader: Reader, section: Any, cluster: Cluster) -> tuple[tuple[Stre
 
 
 class _Queries:
-    def __init__(self, reader: Reader, streams: Mapping[str, Stream], known: Catalog, costs: CostsEntry) -> None:
+    def __init__(self, reader: Reader, streams: Sequence[Stream], known: Catalog, costs: CostsEntry) -> None:
         self._reader = reader
-        self._streams = streams
+        self._all_streams = streams
         self._known = known
         self._costs = costs
         self._queries: dict[str, Query] = {}
         self.fragments: list[Fragment] = []
+
+    @cached_property
+    def _streams(self) -> Mapping[str, Stream]:
+        return {stream.name: stream for stream in self._all_streams}
 
     def queries(self) -> tuple[Query, ...]:
         names: dict[str, list[str]] = {name: [] for name in self._queries}
@@ -69,18 +75,20 @@ class _Queries:
                 self._reader.refuse("fragments", f"expected the name of a table, got {shown(section)}", hint)
             return
         self._reader.also(table, "operator", column=3)
+        names, queries, natives, *columns = table.columns
         drafts: dict[str, tuple[str, str | None, list[Operator]]] = {}
-        for row, (name, query, native, operator, *rest) in enumerate(table.rows()):
+        rows = zip(names, queries, natives, map(Operator, *columns), strict=True)
+        for row, (name, query, native, operator) in enumerate(rows):
             first = drafts.get(name)
             if first is None:
                 first = drafts[name] = (query, native, [])
             elif first[0] != query:
                 message = f"expected one query for each fragment, but {name} is of {first[0]} and of {query}"
                 self._reader.refuse(table.where(row, "query"), message, "rename the fragment in one of them")
-            first[2].append(Operator(operator, *rest))
+            first[2].append(operator)
         for name, (query, native, operators) in drafts.items():
             self._queries.setdefault(query, Query(query, ()))
-            self.fragments.append(inputs_first(Fragment(name, query, tuple(operators), native)))
+            self.fragments.append(Fragment(name, query, tuple(operators), native))
 
     def read_queries(self, section: Any) -> None:
         table = self._reader.table(section, "query", tables.QUERIES)
@@ -133,8 +141,7 @@ class _Queries:
         where = f"queries.{query}.fragments.{name}"
         entry = self._reader.checked(FragmentEntry, value, where, ("fragment", name))
         operators = tuple(self._operators(entry.operators, f"{where}.operators")) if entry else ()
-        native = entry.native if entry else None
-        self.fragments.append(inputs_first(Fragment(name, query, operators, native)))
+        self.fragments.append(Fragment(name, query, operators, entry.native if entry else None))
 
     def _operators(self, section: Mapping[str, Any], where: str) -> list[Operator]:
         made = []
@@ -147,18 +154,18 @@ class _Queries:
         return next((name for name in operator.inputs if name in self._streams), None)
 
 
-def inputs_first(fragment: Fragment) -> Fragment:
-    """Its operators in an order in which each comes after those it reads."""
-    if len(fragment.operators) == 1:
-        return fragment
+def inputs_first(problem: Problem) -> Problem:
+    """With the operators of every fragment in an order in which each comes after those it reads."""
+    columns = index(problem)
+    fragments = list(problem.fragments)
+    for n in set(columns.home[columns.readers[columns.late]].tolist()):
+        fragments[n] = _inputs_first(fragments[n])
+    # The same problem if nothing changes, as all that is known of it is kept with it.
+    return problem if columns.late.size == 0 else replace(problem, fragments=tuple(fragments))
+
+
+def _inputs_first(fragment: Fragment) -> Fragment:
     own = {o.name: o for o in fragment.operators}
-    seen: set[str] = set()
-    for operator in fragment.operators:
-        if any(name in own and name not in seen for name in operator.inputs):
-            break
-        seen.add(operator.name)
-    else:
-        return fragment
     graph = {o.name: [i for i in o.inputs if i in own] for o in fragment.operators}
     try:
         order = tuple(own[name] for name in TopologicalSorter(graph).static_order())

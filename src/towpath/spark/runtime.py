@@ -182,7 +182,7 @@ class SparkRuntime:
     def _note_failure(self, carrier: str, error: BaseException) -> None:
         self._queries.pop(carrier, None)
         times = self._failures[carrier] = self._failures.get(carrier, 0) + 1
-        log.error("carrier %s failed, %d of %d times: %s", carrier, times, len(PAUSES_S) + 1, error)
+        log.error("carrier %s failed, %d times in a row: %s", carrier, times, error)
         if (pause_s := pause_after(times, error)) is None:
             self._news.append(CarrierFailed(carrier, _headline(error)))
         else:

@@ -17,7 +17,7 @@ import pyspark
 
 from towpath.errors import RuntimeFailure, UnknownNameError
 from towpath.settings import close_to
-from towpath.spark.node import server_settings
+from towpath.spark.node import TASKS_PER_CORE, server_settings
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PATIENCE_S = 90.0
@@ -79,7 +79,8 @@ def start(
         settings = {key: value for key, value in settings.items() if key not in LOOPBACK or key in spark}
         settings["spark.cores.max"] = str(cores)
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--class", SERVER]
-    command += ["--name", f"towpath-{name}", "--master", master or f"local[{cores}]", "--driver-memory", memory]
+    command += ["--name", f"towpath-{name}", "--master", master or f"local[{cores * TASKS_PER_CORE}]"]
+    command += ["--driver-memory", memory]
     command += [text for key, value in settings.items() for text in ("--conf", f"{key}={value}")]
     with log.open("wb") as output:
         process = subprocess.Popen(

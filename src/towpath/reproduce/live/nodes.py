@@ -1,0 +1,68 @@
+"""Spark Connect servers of this machine as the papers' machines, each with a share of a core."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from towpath.nodes import ConnectNode, NodeDef
+from towpath.reproduce.report import Progress
+from towpath.spark import server
+from towpath.spark.capped import capped
+from towpath.spark.server import Server
+
+MEMORY = "1500m"
+SLOTS = 2  # a task holds one while it waits for a Python worker, which must not keep the others from working
+CAPPED = (
+    "Every node is a Spark Connect server on one machine, held to a share of a core while it is measured: as soon "
+    "as it has used more CPU time it is stopped (SIGSTOP) until its share has caught up. Starting is neither "
+    "measured nor capped."
+)
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The nodes of an experiment, by name, and a folder for everything else."""
+
+    servers: Mapping[str, Server]
+    folder: Path
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self.servers)
+
+    def definitions(self, names: Sequence[str]) -> dict[str, NodeDef]:
+        """For a job file. One core each, so that no state is split: a share of it is all they get."""
+        return {
+            name: ConnectNode.model_validate({"type": "connect", "address": self.servers[name].address, "cores": 1})
+            for name in names
+        }
+
+    @contextmanager
+    def capped(self, names: Sequence[str], share: float) -> Iterator[None]:
+        with capped({self.servers[name].pid: share for name in names}):
+            yield
+
+
+@contextmanager
+def machines(count: int, progress: Progress) -> Iterator[Machines]:
+    with ExitStack() as stack:
+        prefix = "towpath-reproduce-"
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True))
+        servers: dict[str, Server] = {}
+        for n in range(1, count + 1):
+            progress(f"starting node {n} of {count}", 0.0)
+            name = f"reproduce-{os.getpid()}-{n}"
+            servers[f"n{n}"] = server.start(name, SLOTS, MEMORY, None, {}, lambda: None)
+            stack.callback(_stop, name)
+        yield Machines(servers, Path(folder))
+
+
+def _stop(name: str) -> None:
+    server.stop(name)
+    shutil.rmtree(server.folder() / name, ignore_errors=True)

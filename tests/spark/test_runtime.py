@@ -1,0 +1,82 @@
+"""What can be said about a node's runtime without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from towpath.spark.runtime import BUSY, PAUSES_S, SparkRuntime, pause_after
+from towpath.store import Store
+
+OFTEN = len(PAUSES_S) + 1
+
+
+@pytest.mark.parametrize(
+    ("times", "error", "pause"),
+    [
+        pytest.param(1, "No space left on device", PAUSES_S[0], id="the first time"),
+        pytest.param(OFTEN - 1, "No space left on device", PAUSES_S[-1], id="the last time"),
+        pytest.param(OFTEN, "No space left on device", None, id="too often"),
+        pytest.param(OFTEN, f"{BUSY}.", PAUSES_S[-1], id="a busy node is waited for"),
+    ],
+)
+def test_pauses_grow_until_a_carrier_is_given_up(times: int, error: str, pause: float | None) -> None:
+    assert pause_after(times, RuntimeError(error)) == pause
+
+
+class Session:
+    """Counts how often it is asked for its streaming queries."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.dataSource = SimpleNamespace(register=lambda source: None)
+
+    @property
+    def streams(self) -> Any:
+        self.asked += 1
+        return SimpleNamespace(active=[])
+
+
+class RemoteSession(Session):
+    __module__ = "pyspark.sql.connect.session"
+
+
+def opened(session: Session, store: Path) -> SparkRuntime:
+    runtime = SparkRuntime(cast(SparkSession, session), Store(store), {}, trigger_ms=2000, anchor_us=0)
+    session.asked = 0  # what runs already is asked for when it is opened
+    return runtime
+
+
+def test_an_endpoint_is_asked_for_news_every_quarter_of_a_trigger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("towpath.spark.runtime.time.monotonic", lambda: now[0])
+    session = RemoteSession()
+    runtime = opened(session, tmp_path)
+    for now[0] in (100.0, 100.2, 100.4, 100.6, 100.8):
+        runtime.events()
+    assert session.asked == 2
+
+
+def test_who_waited_for_an_endpoint_or_closed_it_hears_of_it_at_once(tmp_path: Path) -> None:
+    session = RemoteSession()
+    runtime = opened(session, tmp_path)
+    runtime.events()
+    runtime.settle([])
+    runtime.events()
+    runtime.close()
+    runtime.events()
+    assert session.asked == 3
+
+
+def test_the_spark_of_this_process_is_asked_every_time(tmp_path: Path) -> None:
+    session = Session()
+    runtime = opened(session, tmp_path)
+    runtime.events()
+    runtime.events()
+    assert session.asked == 2
