@@ -24,7 +24,7 @@ from towpath.spark.server import Server
 from towpath.verify import answer, differences
 
 # Several cold JVMs that compile as thoroughly as they can keep two cores busy for minutes.
-JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
 
 TELL_EVERY = 50  # queries
 

@@ -38,9 +38,9 @@ SHOWN_DIFFERENCES = 10
 SHORTEST_S = 10
 
 
-@click.command("demo", epilog="Example: towpath demo --queries 1000 --seconds 60")
+@click.command("demo", epilog="Example: towpath demo --queries 1000 --seconds 50")
 @click.option("--queries", type=click.IntRange(min=FEWEST), default=1000, show_default=True, help="Standing queries.")
-@click.option("--seconds", type=click.IntRange(min=SHORTEST_S), default=60, show_default=True, help="How long to run.")
+@click.option("--seconds", type=click.IntRange(min=SHORTEST_S), default=50, show_default=True, help="How long to run.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here.")
 @click.option("--keep", is_flag=True, help="Keep the store, to look at it with `towpath results`.")
 @click.pass_context
