@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from towpath.nodes import NodeDef
-from towpath.testing import Workload, workloads
+from towpath.plan.cut import CUT, WHOLE
+from towpath.testing import Workload, example_workload, workloads
+from towpath.testing.queries import random_cuttable_shape
 from towpath.testing.running import ONE, TWO, run
 
 pytestmark = pytest.mark.spark
@@ -25,8 +28,8 @@ EXAMPLES = settings(
 )
 
 
-def check(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE) -> None:
-    outcome = run(workload, folder, nodes)
+def check(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE, fragments: str = WHOLE) -> None:
+    outcome = run(workload, folder, nodes, fragments=fragments)
     assert outcome.late == 0, "the disorder is within the allowed delay, so nothing may be late"
     wrong = "\n".join(f"{name}: {workload.queries[name]}\n{diff}" for name, diff in outcome.differences.items())
     assert not outcome.differences, wrong
@@ -42,6 +45,23 @@ def test_ten_workloads(tmp_path_factory: pytest.TempPathFactory, workload: Workl
 @given(workloads())
 def test_two_workloads_on_the_move(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
     check(workload, tmp_path_factory.mktemp("workload"), TWO)
+
+
+def cut_workload(seed: int) -> Workload:
+    """Aggregates over joins, in two pieces each; few, since every piece is in a carrier."""
+    whole = example_workload(seed, random_cuttable_shape)
+    return replace(whole, queries=dict(list(whole.queries.items())[:8]))
+
+
+@pytest.mark.parametrize("seed", [2])
+def test_pieces_of_queries_on_the_move(tmp_path: Path, seed: int) -> None:
+    check(cut_workload(seed), tmp_path, TWO, CUT)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(int(os.environ.get("TOWPATH_WORKLOADS", "100")) // 10))
+def test_pieces_of_many_queries_on_the_move(tmp_path: Path, seed: int) -> None:
+    check(cut_workload(seed), tmp_path, TWO, CUT)
 
 
 @pytest.mark.long

@@ -34,7 +34,7 @@ class Size:
     """Of one endpoint. One core each: several share the two of a small machine."""
 
     cores: int = 1
-    memory: str = "1500m"
+    memory: str = "3g"
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def compare(running: Towpath, requests: Sequence[Request], data: Path, say: Say)
         database.execute("SET TimeZone = 'UTC'")
         database.execute(f"CREATE TABLE everything AS SELECT * FROM read_parquet('{data / '*.parquet'}')")
         for name, definition in streams(data).items():
-            columns = ", ".join(c.name for c in definition.stream.columns)
+            columns = ", ".join(f'"{c.name}"' for c in definition.stream.columns)
             where = "" if name == "trades" else f"WHERE stream = {name.removeprefix('s')}"
             database.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM everything {where}")
         for n, request in enumerate(requests):

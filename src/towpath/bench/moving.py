@@ -46,7 +46,7 @@ class Plan:
     queries: int = 300
     nodes: int = 3
     rate: int = 5000
-    trigger_ms: int = 2000
+    trigger_ms: int = 5000
     size: Size = field(default_factory=Size)
     together: int = 20  # moves under way at the same time
     restarts: int = 3  # of a query written by hand

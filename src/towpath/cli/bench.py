@@ -190,3 +190,28 @@ def nodes(quick: bool, as_json: bool) -> None:
         f"queries with two copies: {loss.pause_s:.1f} s between results at most; before, {loss.pause_before_s:.1f} s "
         f"in the median, {loss.longest_before_s:.1f} s at most; beyond the median and a trigger: {loss.gap_s:.1f} s",
     )
+
+
+@command.command("links", epilog="Example: towpath bench links --json")
+@click.option("--quick", is_flag=True, help="Only see whether everything works: small numbers that mean nothing.")
+@json_option
+def links(quick: bool, as_json: bool) -> None:
+    """Measure what a link costs: aggregates over joins in one piece, and cut into two that a link joins.
+
+    Throughput of a backlog, and in a steady stream the delay of results and the CPU time. Leave the machine alone
+    meanwhile; it takes about five minutes.
+    """
+    from towpath.bench.links import QUICK, Plan, run
+
+    with _progress() as tell:
+        report = run(QUICK if quick else Plan(), lambda text: tell("links", "towpath", text))
+    if as_json:
+        click.echo(json.dumps(report.to_json()))
+        return
+    table = Table("aggregates over", "run", "backlog", "delay of results", "CPU", "a micro-batch", "of a reader")
+    for name, ways in report.costs.items():
+        for way, cost in ways.items():
+            hop = "" if cost.hop_s is None else f"{cost.hop_s:.2f} s"
+            seconds = (f"{cost.delay_s:.1f} s", f"{cost.cpu:.2f} cores", f"{cost.micro_batch_s:.2f} s", hop)
+            table.add_row(name, way, f"{cost.rows_per_s:,.0f} rows/s", *seconds)
+    print_data(table)

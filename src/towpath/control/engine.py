@@ -278,7 +278,7 @@ class Engine:
         """Processes everything the streams have, then closes all windows; what comes for them afterwards is late."""
         for node in self._nodes.values():
             node.finish_input()
-        events = self._settle_all()
+        events = self.catch_up()
         self._act(self.controller.abandon_links("the job is drained"))
         readers, makers = self._readers(), self.controller.links.makers()
         # The windows of those who read a link are closed by those who make it.
@@ -291,9 +291,9 @@ class Engine:
                 until_us = reached_us + self._horizon_us(carrier) + (behind_us if makes else 0)
                 for n in range(len(carrier.template.family.classes)):
                     self._node(carrier.id).tick(carrier.id, n, until_us)
-        return events + self._settle_all()
+        return events + self.catch_up()
 
-    def _settle_all(self) -> list[Event]:
+    def catch_up(self) -> list[Event]:
         """As `settle`; those who read links go on until they have all that is released."""
         self.settle()
         events = self.poll()
