@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from towpath.testing.queries import random_shape
+from towpath.plan.cut import CUT, WHOLE
+from towpath.testing.queries import random_cuttable_shape, random_shape
 from towpath.testing.recording import random_recording
 from towpath.testing.workload import Workload, named, random_submission
 
@@ -38,18 +39,21 @@ class Schedule:
     workload: Workload
     steps: tuple[tuple[Step, ...], ...]  # those of each phase, when its tuples have arrived
     copies: int
+    fragments: str
     warm: bool  # nothing goes wrong before the first micro-batch
     killed_at_the_end: bool  # the controller, before the last one drains the job; else it is stopped
 
     def __str__(self) -> str:
         told = (", ".join(f"{s.fault} {s.node}" for s in steps) or "nothing" for steps in self.steps)
-        return f"seed {self.seed}: {'; '.join(told)}"
+        return f"seed {self.seed}, {self.fragments}, copies {self.copies}: {'; '.join(told)}"
 
 
 def schedule(seed: int) -> Schedule:
     rng = Random(seed)
     recording = random_recording(rng)
-    shapes = [random_shape(rng, recording.catalog) for _ in range(rng.randint(1, MOST_SHAPES))]
+    cut = rng.random() < 0.3  # queries run in pieces, joined by links
+    shape = random_cuttable_shape if cut else random_shape
+    shapes = [shape(rng, recording.catalog) for _ in range(1 if cut else rng.randint(1, MOST_SHAPES))]
     phases = len(recording.chunks)
     queries = [random_submission(rng, shapes, phases) for _ in range(rng.randint(2, MOST_QUERIES))]
     steps = tuple(tuple(_step(rng) for _ in range(rng.choice((0, 1, 1, 2)))) for _ in range(phases))
@@ -60,7 +64,8 @@ def schedule(seed: int) -> Schedule:
         seed,
         workload,
         steps,
-        copies=rng.choice((1, 1, 2)),
+        copies=1 if cut else rng.choice((1, 1, 2)),
+        fragments=CUT if cut else WHOLE,
         warm=rng.random() < 0.75,
         killed_at_the_end=rng.random() < 0.5,
     )

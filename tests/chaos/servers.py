@@ -11,7 +11,9 @@ from tests.chaos.schedule import NODES
 from towpath.spark import server
 from towpath.spark.server import Server
 
-QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+QUICK_START = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+}
 
 
 class Servers:

@@ -248,7 +248,8 @@ def _write_job(job: Path, schedule: Schedule, servers: Servers) -> None:
         for name, address in servers.addresses.items()
     }
     queries = {n: {"sql": q.sql, "copies": schedule.copies} for n, q in early.items()}
-    job.write_text(json.dumps({"trigger": "200 ms", "nodes": nodes, "streams": streams, "queries": queries}))
+    text = {"trigger": "200 ms", "nodes": nodes, "streams": streams, "queries": queries}
+    job.write_text(json.dumps({**text, "fragments": schedule.fragments}))
 
 
 def _fill(file: Path) -> None:

@@ -158,11 +158,11 @@ def _requests(plan: Plan, nodes: Sequence[str], say: Say) -> list[Request]:
 
 
 def _large(seconds: int, n: int) -> str:
-    """Half of all rows, nearly each in a group of its own."""
+    """A tenth of all rows, nearly each in a group of its own."""
     source = f"trades [RANGE {seconds} SECONDS]"
     return (
         f"SELECT channel, floor(price * 100) AS p, count(*) AS n FROM {source} "
-        f"WHERE channel >= {n} AND channel < {n + 50} GROUP BY channel, floor(price * 100)"
+        f"WHERE channel >= {n} AND channel < {n + 10} GROUP BY channel, floor(price * 100)"
     )
 
 

@@ -129,7 +129,9 @@ class Journal:
     # --- for readers of results --------------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        return [name for (name,) in self._db.execute("SELECT DISTINCT name FROM queries ORDER BY name")]
+        """Of queries that somebody asked for."""
+        found = self._db.execute("SELECT DISTINCT name FROM queries WHERE origin != ? ORDER BY name", (LINK,))
+        return [name for (name,) in found]
 
     def query(self, name: str) -> QueryRecord | None:
         """The newest query of that name, running or not."""
@@ -147,7 +149,7 @@ class Journal:
 
     def queries(self) -> list[tuple[QueryRecord, list[PartRecord]]]:
         """The newest query of every name with its parts, by name."""
-        newest = "SELECT max(id) FROM queries GROUP BY name"
+        newest = f"SELECT max(id) FROM queries WHERE origin != '{LINK}' GROUP BY name"
         parts: dict[int, list[PartRecord]] = {}
         for row in self._db.execute(f"SELECT * FROM parts WHERE query IN ({newest}) ORDER BY query, branch, turn"):
             parts.setdefault(row[0], []).append(_part(row))
