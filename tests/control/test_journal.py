@@ -7,6 +7,7 @@ import pytest
 
 from towpath.control.controller import Controller
 from towpath.control.journal import FORMAT, Journal
+from towpath.control.records import QueryRecord
 from towpath.errors import StoreError
 
 from .world import CATALOG, SECOND, World, submission
@@ -99,3 +100,10 @@ def test_what_is_no_journal_is_refused(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(StoreError, match="expected a journal of towpath"):
         Journal(path, read_only=True)
+
+
+def test_a_full_disk_is_told_in_words(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.sqlite")
+    journal._db.execute("PRAGMA max_page_count = 1")  # it has more already, so nothing can be added
+    with pytest.raises(StoreError, match="could not be written down.*full"):
+        journal.save([QueryRecord(n, f"q{n}", "SELECT 1" * 1000) for n in range(100)])

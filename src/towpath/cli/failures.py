@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import os
@@ -17,7 +18,7 @@ import click
 from rich.text import Text
 
 from towpath.cli.output import MESSAGES
-from towpath.errors import Problem, ProblemsError, TowpathError
+from towpath.errors import Problem, ProblemsError, StoreError, TowpathError
 
 FAILED = 1
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h
@@ -47,6 +48,10 @@ class GuardedGroup(click.Group):
         except Exception as error:
             if isinstance(error, BrokenPipeError) and _reader_left():
                 ctx.exit(CLOSED)
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                where = error.filename or "a file"
+                show(StoreError(f"{where}: {error.strerror}\n    -> see to room on the disk, and start the job again"))
+                ctx.exit(FAILED)
             _show_internal(error, _log_file(ctx))
             ctx.exit(INTERNAL)
 

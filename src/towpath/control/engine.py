@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -19,7 +18,7 @@ from towpath.control.idle import Idle
 from towpath.control.journal import Journal
 from towpath.control.linkfiles import LinkFiles
 from towpath.control.records import BEGINNING_US, CarrierRecord, PartRecord
-from towpath.errors import RuntimeFailure, UnknownQueryError
+from towpath.errors import RuntimeFailure, StoreError, UnknownQueryError
 from towpath.lang import Query, parse
 from towpath.plan.assignment import NOBODY
 from towpath.plan.cut import WHOLE, Derived, plan
@@ -80,9 +79,12 @@ class Engine:
     def close(self) -> None:
         for node in self._nodes.values():
             node.close()
-        with suppress(RuntimeFailure):
+        try:
             self.poll()
-        self._journal.close()
+        except (RuntimeFailure, StoreError) as error:
+            log.warning("on the way out: %s", error)  # the next start finds out again
+        finally:
+            self._journal.close()
 
     # --- queries -----------------------------------------------------------------------------------------------------
 

@@ -85,12 +85,18 @@ class Journal:
         return int(self._about("anchor_us", str(time.time_ns() // 1000)))
 
     def save(self, records: Iterable[Record]) -> None:
-        """All or nothing."""
-        with self._db:
-            for record in records:
-                table, values = _row(record)
-                marks = ", ".join("?" * len(values))
-                self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)
+        """All or nothing. Raises StoreError, for instance when the disk is full."""
+        try:
+            with self._db:
+                for record in records:
+                    table, values = _row(record)
+                    marks = ", ".join("?" * len(values))
+                    self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)
+        except sqlite3.OperationalError as error:
+            raise StoreError(
+                f"{self._path}: what was decided could not be written down: {error}\n"
+                "    -> nothing is lost; see to room on the disk, and start the job again: it goes on from there"
+            ) from error
 
     def load(self) -> State:
         state = State()
