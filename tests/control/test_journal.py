@@ -81,7 +81,7 @@ def test_reading_where_nothing_is_makes_nothing(path: Path) -> None:
 def test_a_reader_cannot_write(path: Path) -> None:
     world = World(path)
     world.controller.submit([submission("q", "filter")])
-    with pytest.raises(sqlite3.OperationalError):
+    with pytest.raises(StoreError):
         Journal(path, read_only=True).save(world.controller.changed.values())
 
 
@@ -105,5 +105,5 @@ def test_what_is_no_journal_is_refused(path: Path, content: bytes) -> None:
 def test_a_full_disk_is_told_in_words(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.sqlite")
     journal._db.execute("PRAGMA max_page_count = 1")  # it has more already, so nothing can be added
-    with pytest.raises(StoreError, match="could not be written down.*full"):
+    with pytest.raises(StoreError, match=r"could not be written down.*full"):
         journal.save([QueryRecord(n, f"q{n}", "SELECT 1" * 1000) for n in range(100)])
