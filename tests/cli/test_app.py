@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from towpath.cli import main
-from towpath.cli.app import COMMANDS
+from towpath.cli.app import COMMANDS, _in_a_line
 
 
 def test_version() -> None:
@@ -41,3 +41,13 @@ def test_nothing_is_imported_for_commands_that_nobody_asked_for() -> None:
     code = "import sys, towpath.cli; print(*{'duckdb', 'numpy', 'pyarrow', 'pyspark', 'sqlglot'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def test_what_is_logged_is_told_in_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        raise ValueError("first\nsecond")
+    except ValueError:
+        logging.getLogger("towpath.test").exception("node %s: %s", "n1", "first\nsecond")
+    (record,) = caplog.records
+    assert _in_a_line(record)
+    assert record.getMessage() == "node n1: first" and record.exc_info is None

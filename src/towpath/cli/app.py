@@ -65,5 +65,14 @@ def main(verbose: bool) -> None:
     """Run thousands of standing SQL queries over live streams on Spark."""
     told = RichHandler(console=MESSAGES, show_path=False)
     told.addFilter(logging.Filter("towpath"))  # what libraries log comes with stack traces
+    if not verbose:
+        told.addFilter(_in_a_line)
     logging.basicConfig(format="%(message)s", handlers=[told])
     logging.getLogger("towpath").setLevel(logging.DEBUG if verbose else logging.WARNING)
+
+
+def _in_a_line(record: logging.LogRecord) -> bool:
+    """What is told on the terminal: the first line, without a stack trace."""
+    record.msg, record.args = record.getMessage().partition("\n")[0], ()
+    record.exc_info = record.exc_text = record.stack_info = None
+    return True

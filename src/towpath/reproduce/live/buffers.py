@@ -15,7 +15,7 @@ from towpath.reproduce.report import Cell, Lines, Progress, Report, Scale, Serie
 
 ROWS: Mapping[Scale, tuple[int, ...]] = {
     "tiny": (500, 1000),
-    "default": (20_000, 100_000, 200_000, 300_000, 400_000),
+    "default": (10_000, 50_000, 100_000, 150_000, 200_000),
     "full": (20_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000),
 }
 WINDOW_S: Mapping[Scale, int] = {"tiny": 2, "default": 5, "full": 30}
