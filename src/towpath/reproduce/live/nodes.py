@@ -16,7 +16,7 @@ from towpath.spark import server
 from towpath.spark.capped import capped
 from towpath.spark.server import Server
 
-MEMORY = "1500m"
+MEMORY = "3g"
 SLOTS = 2  # a task holds one while it waits for a Python worker, which must not keep the others from working
 CAPPED = (
     "Every node is a Spark Connect server on one machine, held to a share of a core while it is measured: as soon "
