@@ -17,7 +17,6 @@ from towpath.spark.capped import capped
 from towpath.spark.server import Server
 
 MEMORY = "3g"
-SLOTS = 2  # a task holds one while it waits for a Python worker, which must not keep the others from working
 CAPPED = (
     "Every node is a Spark Connect server on one machine, held to a share of a core while it is measured: as soon "
     "as it has used more CPU time it is stopped (SIGSTOP) until its share has caught up. Starting is neither "
@@ -58,7 +57,7 @@ def machines(count: int, progress: Progress) -> Iterator[Machines]:
         for n in range(1, count + 1):
             progress(f"starting node {n} of {count}", 0.0)
             name = f"reproduce-{os.getpid()}-{n}"
-            servers[f"n{n}"] = server.start(name, SLOTS, MEMORY, None, {}, lambda: None)
+            servers[f"n{n}"] = server.start(name, 1, MEMORY, None, {}, lambda: None)
             stack.callback(_stop, name)
         yield Machines(servers, Path(folder))
 
