@@ -44,7 +44,8 @@ class Broker:
         self.port, controller = _free_ports()
         self._properties.write_text(PROPERTIES.format(port=self.port, controller=controller, folder=folder))
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        arguments = ["format", "--cluster-id", cluster, "--config", str(self._properties)]
+        # With the sign of equality, since one identifier in 64 begins with a dash and would be taken for an option.
+        arguments = ["format", f"--cluster-id={cluster}", "--config", str(self._properties)]
         subprocess.run(self._java("kafka.tools.StorageTool", *arguments), check=True, capture_output=True)
 
     @property
