@@ -53,6 +53,7 @@ def cut_workload(seed: int) -> Workload:
     return replace(whole, queries=dict(list(whole.queries.items())[:8]))
 
 
+@pytest.mark.live  # with those that take long to start; `make test` is to stay below ten minutes
 def test_pieces_of_queries_on_the_move(tmp_path: Path) -> None:
     check(cut_workload(1), tmp_path, TWO, CUT)
 
