@@ -27,11 +27,13 @@ from towpath.autopilot import local_nodes, loop_of, policy_of, started_before
 from towpath.checking import parse_all
 from towpath.control.engine import Engine, Request
 from towpath.control.folder import QueryFolder
+from towpath.control.history import Kind
 from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
 from towpath.control.loop import Loop
+from towpath.control.pulse import Pulse
 from towpath.control.watched import Watched
-from towpath.errors import ProblemsError, QueryError, RuntimeFailure
+from towpath.errors import ProblemsError, QueryError, RuntimeFailure, StoreError, TowpathError
 from towpath.job import Job, QueryDef
 from towpath.lang import Query, parse
 from towpath.nodes import ConnectNode, NodeDef
@@ -56,7 +58,13 @@ class Towpath:
     """A job that runs. Made by `start`; stops at the end of its `with` block and goes on from there the next time."""
 
     def __init__(
-        self, job: Job, stack: ExitStack, engine: Engine, housekeeper: Housekeeper, loop: Loop | None = None
+        self,
+        job: Job,
+        stack: ExitStack,
+        engine: Engine,
+        housekeeper: Housekeeper,
+        pulse: Pulse,
+        loop: Loop | None = None,
     ) -> None:
         self.job = job
         self.engine = engine
@@ -64,17 +72,27 @@ class Towpath:
         self.housekeeper = housekeeper
         self.refused: list[ProblemsError] = []  # bad files of the queries folder, newest last
         self._stack = stack
+        self._pulse = pulse
+        self._stopped = False
         self._begun = time.monotonic()
         self._folder = QueryFolder(job.queries_folder) if job.queries_folder else None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
+    def __exit__(self, type_: object, error: BaseException | None, trace: object) -> None:
+        self.stop(f": {str(error).splitlines()[0]}" if isinstance(error, TowpathError) else "")
 
-    def stop(self) -> None:
-        self._stack.close()
+    def stop(self, why: str = "") -> None:
+        with self._stack:
+            if self._stopped:
+                return
+            self._stopped = True
+            try:
+                self._tell_of_pulse()
+                self.engine.tell(Kind.CONTROLLER_STOPPED, f"the controller was stopped{why}")
+            except StoreError as error:
+                log.warning("on the way out: %s", error)  # it ends all the same
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -129,6 +147,7 @@ class Towpath:
 
     def poll(self, watch: Watch | None = None) -> None:
         events = self.engine.poll()
+        self._tell_of_pulse()
         if self.loop is not None:
             self.loop.step(events, time.monotonic() - self._begun)
         self._watch_folder()
@@ -141,6 +160,10 @@ class Towpath:
         if watch is not None:
             watch(events)
         self.housekeeper.feed_sinks()
+
+    def _tell_of_pulse(self) -> None:
+        for kind, text in self._pulse.news():
+            self.engine.tell(kind, text)
 
     def _watch_folder(self) -> None:
         if self._folder is None:
@@ -183,6 +206,8 @@ def start(job: Job | str | Path) -> Towpath:
         idle = [s.idle_after_ms for s in job.streams.values()]
         engine = Engine(store, journal, nodes, job.catalog, idle_after_s=None if 0 in idle else max(idle) / 1000)
         stack.enter_context(engine)
+        engine.tell(Kind.CONTROLLER_STARTED, _begins(journal))
+        pulse = stack.enter_context(Pulse(store.root))
         housekeeper = stack.enter_context(Housekeeper(store, job.results.retention_us))
         for record in list(engine.controller.state.queries.values()):
             if record.running and record.origin == "job" and record.name not in job.queries:
@@ -192,8 +217,18 @@ def start(job: Job | str | Path) -> Towpath:
         if job.control is not None and policy is not None:
             loop = loop_of(job, job.control, policy, engine, starter, scaled)
             stack.callback(loop.close)
-        return Towpath(job, stack.pop_all(), engine, housekeeper, loop)
+        return Towpath(job, stack.pop_all(), engine, housekeeper, pulse, loop)
     raise AssertionError("unreachable")
+
+
+def _begins(journal: Journal) -> str:
+    match journal.latest(Kind.CONTROLLER_STARTED, Kind.CONTROLLER_STOPPED):
+        case None:
+            return "the controller was started"
+        case Kind.CONTROLLER_STOPPED:
+            return "the controller was started again, and goes on where it was stopped"
+        case _:
+            return "the controller was started again: the one before ended without being stopped, and this one goes on"
 
 
 def _open(name: str, node: NodeDef, job: Job, store: Store, journal: Journal) -> Runtime:

@@ -11,12 +11,15 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from tests.chaos.schedule import Fault, Schedule, Step
 from tests.chaos.servers import Servers
 
 from towpath.client import Client, find
+from towpath.control.pulse import EVERY_S, STILL_S
 from towpath.errors import ServiceError, StoreError, TowpathError
 from towpath.reader import Reader
 from towpath.service.messages import Status
@@ -27,8 +30,18 @@ CONTROLLER = [sys.executable, "-c", "import tests.chaos.clock; from towpath.cli 
 PATIENCE_S = 180
 STORE_MB = 64
 PHASE_S = 1.5
+LOST_AFTER_S = 4
+NOTICED_S = 1.5  # longer than it takes a controller to look, and to write down what it saw
 WARM_S = 30.0
 LOSS_S = 3.0  # longer than it takes to see that nobody listens at a node's address
+
+
+@dataclass(frozen=True)
+class Hit:
+    step: Step
+    at: float
+    controller: int | None  # the process that ran then
+    clock_s: int  # by how much its clock was wrong already
 
 
 class Stage:
@@ -44,6 +57,8 @@ class Stage:
         self._launched: list[subprocess.Popen[str]] = []
         self.said: list[str] = []
         self._healing: list[tuple[float, Callable[[], None]]] = []
+        self._hits: list[Hit] = []
+        self._ends: dict[int, float] = {}  # of controllers, by process
         _write_job(self._job, schedule, servers)
 
     # --- the play ----------------------------------------------------------------------------------------------------
@@ -81,6 +96,8 @@ class Stage:
             self._let_pass(0.2)
 
     def _do(self, step: Step) -> None:
+        running = self._controller.pid if self._controller is not None and self._alive() else None
+        self._hits.append(Hit(step, time.monotonic(), running, self._clock_s()))
         node, later = step.node, lambda heal: self._healing.append((time.monotonic() + abs(step.seconds), heal))
         match step.fault:
             case Fault.KILL_NODE:
@@ -102,12 +119,37 @@ class Stage:
             case Fault.FULL_DISK if self._small_disk:
                 filler = self.store / "filler"
                 _fill(filler)
-                time.sleep(min(step.seconds, 3.0))
+                time.sleep(max(NOTICED_S, min(step.seconds, 3.0)))
                 filler.unlink()
             case Fault.DAMAGED_LOG:
                 self._damage_and_restore()
             case Fault.CLOCK:
                 self._clock.write_text(str(int(step.seconds)))
+
+    def to_be_told(self) -> set[Fault]:
+        """The faults that somebody must have noticed: whom they hit lived long enough, and so did the controller."""
+        return {hit.step.fault for hit in self._hits if self._noticeable(hit)}
+
+    def _noticeable(self, hit: Hit) -> bool:
+        fault, seconds = hit.step.fault, hit.step.seconds
+        if fault is Fault.KILL_CONTROLLER:
+            return hit.controller is not None
+        lasts_s = {Fault.KILL_NODE: LOSS_S, Fault.PAUSE_NODE: seconds, Fault.PAUSE_CONTROLLER: seconds}.get(fault, 0.0)
+        until = hit.at + lasts_s + NOTICED_S
+        alone = not any(o is not hit and abs(o.at - hit.at) < PHASE_S + lasts_s for o in self._hits)
+        lived = hit.controller is not None and self._ends.get(hit.controller, inf) > until
+        match fault:
+            case Fault.KILL_NODE:
+                return alone and lived
+            case Fault.PAUSE_NODE:
+                return alone and lived and seconds > LOST_AFTER_S / 2 + NOTICED_S
+            case Fault.PAUSE_CONTROLLER:
+                return lived and seconds > STILL_S + 2 * EVERY_S
+            case Fault.CLOCK:
+                return lived and int(seconds) != hit.clock_s
+            case Fault.FULL_DISK:
+                return self._small_disk and hit.controller is not None
+        return False
 
     def _let_pass(self, seconds: float) -> None:
         """Time passes; what was to get well in the meantime does."""
@@ -121,6 +163,9 @@ class Stage:
                 return
             self._keep_running()
             time.sleep(0.1)
+
+    def _clock_s(self) -> int:
+        return int(self._clock.read_text()) if self._clock.exists() else 0
 
     # --- the controller ----------------------------------------------------------------------------------------------
 
@@ -141,6 +186,7 @@ class Stage:
     def _ended(self) -> None:
         if self._controller is not None:
             self._controller.wait(PATIENCE_S)
+            self._ends[self._controller.pid] = time.monotonic()
         self._controller = None
 
     def _keep_running(self) -> None:
@@ -244,7 +290,7 @@ def _write_job(job: Path, schedule: Schedule, servers: Servers) -> None:
         }
     early = {n: q for n, q in schedule.workload.queries.items() if q.submit == 0}
     nodes = {
-        name: {"type": "connect", "address": address, "cores": 1, "lost_after": "4 seconds"}
+        name: {"type": "connect", "address": address, "cores": 1, "lost_after": f"{LOST_AFTER_S} seconds"}
         for name, address in servers.addresses.items()
     }
     queries = {n: {"sql": q.sql, "copies": schedule.copies} for n, q in early.items()}

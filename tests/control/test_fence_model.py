@@ -4,15 +4,25 @@ Two nodes read one stream, each at its own pace. A query moves twice. In between
 reports that are heard or still under way, a micro-batch that began with the table of before, a controller that dies
 before or after acting on what it wrote down, moves that are abandoned, and somebody who follows the results. Whatever
 the order: nothing is handed out twice, and when everything has come to rest nothing is missing.
+
+Two things keep the number of states small, and leave nothing out:
+
+- The follower looks at the journal, reads the logs, and drops what it found if the journal has changed meanwhile. So
+  what it hands out is what it would have handed out had it looked and read at one moment: one action. Two of them and
+  the one at the end are enough. To hand out a tuple twice takes two. To lose one takes one that reads past the tuple in
+  the log of whoever owns it later, and at most one more that reads past it in another log before; any more between them
+  can be left out: logs are in the order of event time, and what was read decides nothing but where reading goes on.
+- Whether anything is missing is asked where nothing is left to be read or heard. Every state comes to such a one when
+  from now on everybody reads and everything is heard, and those are among the orders gone through.
 """
 
 from __future__ import annotations
 
 import io
 import pickle
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -36,6 +46,7 @@ DELAY_US = CATALOG["s"].delay_us
 # Far apart, so that what is older than the allowed delay is complete with the next tuple.
 STEP_US = 2 * DELAY_US
 REST = 6  # tuples that come after everything, for moves to come to an end
+LOOKS = 2  # of the follower, before the last one
 
 
 class Table(NamedTuple):
@@ -73,12 +84,11 @@ class World:
     crashes: int
     abandons: int
     controller: Controller = field(default_factory=lambda: Controller(State(), CATALOG, NODES))
-    saved: State = field(default_factory=State)
+    saved: bytes = b""  # the state that a controller finds after a crash
     carriers: dict[str, Carrier] = field(default_factory=dict)
-    look: list[PartRecord] | None = None  # what the follower has read in the journal, before it reads the logs
+    looks: int = LOOKS
     seen: dict[int, int] = field(default_factory=dict)  # by fragment: batches that the follower has read
     given: list[int] = field(default_factory=list)
-    saves: bool = True  # when nobody dies any more it is enough to save once, at the end
 
     # --- the controller ----------------------------------------------------------------------------------------------
 
@@ -95,8 +105,7 @@ class World:
                 carrier.heard = len(carrier.batches)
 
     def save(self) -> None:
-        if self.saves:
-            self.saved = thawed(frozen(self.controller.state))
+        self.saved = frozen(self.controller.state)
         self.controller.changed.clear()
 
     def crash(self) -> None:
@@ -104,7 +113,7 @@ class World:
         self.crashes -= 1
         for carrier in self.carriers.values():
             carrier.running = False
-        self.controller = Controller(thawed(frozen(self.saved)), CATALOG, NODES)
+        self.controller = Controller(thawed(self.saved), CATALOG, NODES)
         self.act(self.controller.resume())
 
     def hear(self, name: str) -> list[Instruction]:
@@ -133,27 +142,20 @@ class World:
 
     # --- the follower ------------------------------------------------------------------------------------------------
 
-    def parts(self) -> list[PartRecord]:
-        return [replace(part) for part in self.saved.parts.values() if part.settled]
+    def follow(self) -> None:
+        """Hands out what the logs have and the journal gives away."""
+        self.looks -= 1
+        journal: State = thawed(self.saved)
+        for part in journal.parts.values():
+            log = self.carriers[journal.fragments[part.fragment].carrier].batches
+            rows = owned(part, log[self.seen.get(part.fragment, 0) :])
+            if part.settled and (part.held_us is None or all(time < part.held_us for time in rows)):
+                self.given += rows
+                self.seen[part.fragment] = len(log)
 
-    def rows(self, part: PartRecord, after: int) -> list[int]:
-        log = self.carriers[self.saved.fragments[part.fragment].carrier].batches
-        return [b.time for b in log[after:] if part.fragment in b.table.fragments and owns(part, b.time)]
 
-    def deliver(self) -> None:
-        """Reads the logs, then makes sure that the journal says what it said before."""
-        assert self.look is not None
-        found: list[int] = []
-        seen = dict(self.seen)
-        for part in self.look:
-            rows = self.rows(part, seen.get(part.fragment, 0))
-            if part.held_us is None or all(time < part.held_us for time in rows):
-                found += rows
-                seen[part.fragment] = len(self.carriers[self.saved.fragments[part.fragment].carrier].batches)
-        if self.look == self.parts():
-            self.given += found
-            self.seen = seen
-        self.look = None
+def owned(part: PartRecord, batches: list[Batch]) -> list[int]:
+    return [b.time for b in batches if part.fragment in b.table.fragments and owns(part, b.time)]
 
 
 def owns(part: PartRecord, time: int) -> bool:
@@ -183,10 +185,8 @@ def actions(world: World) -> Iterator[tuple[str, Action]]:
         yield "abandon", World.abandon
     if world.crashes:
         yield "death", World.crash
-    if world.look is None:
-        yield "the follower looks", lambda w: setattr(w, "look", w.parts())
-    else:
-        yield "the follower reads", World.deliver
+    if world.looks:
+        yield "the follower reads", World.follow
 
 
 def _heard_and_dead(world: World, name: str) -> None:
@@ -196,45 +196,53 @@ def _heard_and_dead(world: World, name: str) -> None:
     world.crash()
 
 
-Story = tuple[str, ...]
+@dataclass(frozen=True)
+class Story:
+    """What has happened, the latest first."""
+
+    last: str
+    before: Story | None
+
+    def __str__(self) -> str:
+        return f"{self.before}, {self.last}" if self.before else self.last
 
 
 def explore(world: World) -> Counter[Step]:
     """Goes through all states that can be reached; returns how moves stood at the end of them."""
-    waiting: deque[tuple[bytes, Story]] = deque([(frozen(world), ())])
+    waiting = [(frozen(world), Story("the query is there", None))]
     known = {fingerprint(world)}
     ends: Counter[Step] = Counter()
     while waiting:
-        before, story = waiting.popleft()
-        for name, action in actions(thawed(before)):
-            world = thawed(before)
+        copy, before = waiting.pop()
+        for name, action in actions(thawed(copy)):
+            world = thawed(copy)
             action(world)
-            assert max(Counter(world.given).values(), default=0) <= 1, (*story, name)
             mark = fingerprint(world)
-            if mark not in known:
-                known.add(mark)
-                waiting.append((frozen(world), (*story, name)))
-                ends += come_to_rest(world, (*story, name))
+            if mark in known:
+                continue
+            known.add(mark)
+            story = Story(name, before)
+            assert max(Counter(world.given).values(), default=0) <= 1, story
+            waiting.append((frozen(world), story))
+            if all(len(c.batches) == c.heard == world.length for c in world.running().values()):
+                ends += come_to_rest(world, story)
+    print(f"{len(known):,} states")
     return ends
 
 
 def come_to_rest(world: World, story: Story) -> Counter[Step]:
     """From here on nothing special happens: everybody reads, everything is heard. Then all is there, once."""
-    world.saves = False
-    until = max(len(c.batches) for c in world.carriers.values()) + REST
+    until = world.length + REST
     while any(len(c.batches) < until for c in world.running().values()):
         for name, carrier in world.running().items():
             if len(carrier.batches) < until:
                 carrier.run(len(carrier.tables) - 1)
-            while carrier.heard < len(carrier.batches):
                 world.act(world.hear(name))
-    world.saves = True
-    world.save()
-    world.look = world.parts()
-    world.deliver()
+    world.follow()
     expected = [STEP_US * (n + 1) for n in range(until)]
-    assert sorted(world.given) == expected, (story, world.saved.parts, world.saved.moves)
-    return Counter(m.step for m in world.saved.moves.values())
+    state = world.controller.state
+    assert sorted(world.given) == expected, (str(story), state.parts, state.moves)
+    return Counter(m.step for m in state.moves.values())
 
 
 def fingerprint(world: World) -> bytes:
@@ -243,7 +251,7 @@ def fingerprint(world: World) -> bytes:
     fragments = [(f.id, f.carrier, f.status, f.version, f.from_us, f.until_us) for f in state.fragments.values()]
     carriers = [(c.id, c.node, c.version, c.inputs_us) for c in state.carriers.values()]
     records = [*state.parts.values(), *state.moves.values()]
-    follower = (world.look, world.seen, sorted(world.given))
+    follower = (world.looks, world.seen, sorted(world.given))
     left = (world.moves, world.crashes, world.abandons)
     told = repr((runs, fragments, carriers, records, world.carriers, follower, left, world.controller._moves._pace_us))
     return blake2b(told.encode(), digest_size=16).digest()

@@ -23,7 +23,7 @@ TEMPLATE = template_of(planned_of(SQL["filter"]).pipelines[0])
 class Node:
     """What is at the other end."""
 
-    lost = None
+    lost = slow = None
     heap_bytes = None
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from towpath.streams.sources import FilesSource
 class InstantNode:
     """As much of `Runtime` as an engine asks for that is never drained."""
 
-    lost = None
+    lost = slow = None
     heap_bytes = None
 
     def __init__(self, job: Job) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from towpath.results import compact
-from towpath.results.links import BEGINNING_US, Link, LinkFeed, Position, Turn, low_water, mark, read_joined, read_link
+from towpath.results.links import BEGINNING_US, Link, LinkFeed, LinkIndex, Position, Turn, low_water, mark, read_link
 
 from .logs import TIME, Row, write_batch
 
@@ -191,7 +191,7 @@ def test_a_link_that_comes_later_counts_from_what_was_released(tmp_path: Path) -
         carrier.run([Row(fragment, 80 * MS, 2, 1)], 200 * MS)
     second = reader.advance(first)
     assert rows_between(reader, first, second) == [("a", 80 * MS, 2), ("b", 80 * MS, 2)]
-    assert [(j.name, j.after_us) for j in read_joined(tmp_path / "files")[0]] == [
+    assert [(j.name, j.after_us) for j in LinkIndex(tmp_path / "files").joined()] == [
         ("a", BEGINNING_US),
         ("b", first.released_us),
     ]

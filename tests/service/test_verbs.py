@@ -16,6 +16,7 @@ from towpath.api import Towpath
 from towpath.control.engine import Engine
 from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
+from towpath.control.pulse import Pulse
 from towpath.errors import JobError, MoveRefused, NodeRefused, ProblemsError, QueryError, UnknownQueryError
 from towpath.monitor import Monitor
 from towpath.runtime.carriers import BatchDone, Runtime
@@ -36,7 +37,7 @@ UNION = "SELECT value FROM clock WHERE value > 5 UNION ALL SELECT value FROM clo
 def quiet_node() -> Any:
     node = MagicMock(spec=Runtime)
     node.events.return_value = []
-    node.lost = None
+    node.lost = node.slow = None
     return node
 
 
@@ -52,7 +53,7 @@ def running(tmp_path: Path, nodes: dict[str, Any]) -> Iterator[Towpath]:
     store = Store(job.store)
     with ExitStack() as stack:
         engine = stack.enter_context(Engine(store, Journal(store.journal), nodes, job.catalog, idle_after_s=None))
-        yield Towpath(job, stack, engine, Housekeeper(store, None))
+        yield Towpath(job, stack, engine, Housekeeper(store, None), Pulse(tmp_path))
 
 
 @pytest.fixture

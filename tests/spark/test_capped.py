@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from towpath import processes
 from towpath.spark import capped as module
 from towpath.spark.capped import capped, cpu_seconds
 
@@ -61,7 +62,7 @@ class Machine:
         self.threads = threads
         self.stopped = False
         monkeypatch.setattr(module, "_members", lambda leader: [leader])
-        monkeypatch.setattr(module, "_used", lambda pid: self.used)
+        monkeypatch.setattr(processes, "cpu_seconds", lambda pid: self.used)
         monkeypatch.setattr(module.os, "kill", lambda pid, number: self.signal(number))
 
     def signal(self, number: int) -> None:

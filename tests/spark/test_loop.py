@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 
 import duckdb
@@ -20,7 +20,7 @@ from towpath.spark import server
 from towpath.steering import ControlDef
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
-from towpath.testing.running import ONE, TWO
+from towpath.testing.running import EMBEDDED, ONE, TWO
 from towpath.verify import answer, differences
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
@@ -29,7 +29,9 @@ SECOND = 1_000_000
 ROWS = 500  # of a chunk, which is a second of event time
 MOST_CHUNKS = 1000
 QUERIES = {f"q{n}": f"SELECT k, v FROM s WHERE v > {n * 100}" for n in range(6)}
-CONTROL = {"policy": "dcape", "options": {"every": 1, "window": 0.2, "at_once": 3}, "every": "200 ms"}
+OPTIONS = {"every": 1, "window": 0.2, "at_once": 3}
+CONTROL = {"policy": "dcape", "options": OPTIONS, "every": "200 ms"}
+ANYWHERE = ("local", "other", "auto1")
 # Whatever the load is, it is too much.
 SCALING = {"start": "local", "max": 2, "above": 1e-6, "below": 0, "after": "1 second"}
 
@@ -50,10 +52,10 @@ def chunk(number: int) -> pa.Table:
     return pa.table({"k": [n % 7 for n in places], "v": [n * 37 % 1000 for n in places], "at": at})
 
 
-def feed_until_moved(running: Towpath, folder: Path) -> pa.Table:
+def feed_until_moved(running: Towpath, folder: Path, to: Container[str] = ANYWHERE) -> pa.Table:
     """Everything that was fed."""
     chunks: list[pa.Table] = []
-    while len(chunks) < MOST_CHUNKS and not passed(running):
+    while len(chunks) < MOST_CHUNKS and not passed(running, to):
         chunks.append(chunk(len(chunks)))
         pq.write_table(chunks[-1], folder / ".next")
         (folder / ".next").rename(folder / f"{len(chunks):04}.parquet")
@@ -61,9 +63,12 @@ def feed_until_moved(running: Towpath, folder: Path) -> pa.Table:
     return pa.concat_tables(chunks)
 
 
-def passed(running: Towpath) -> list[int]:
-    moves = running.engine.controller.state.moves.values()
-    return [move.id for move in moves if move.step in (Step.DRAINING, Step.DONE)]
+def passed(running: Towpath, to: Container[str] = ANYWHERE) -> list[int]:
+    """The moves to some nodes whose fence everybody has passed."""
+    state = running.engine.controller.state
+    target = {move.id: state.carriers[state.fragments[move.target].carrier].node for move in state.moves.values()}
+    done = [move.id for move in state.moves.values() if move.step in (Step.DRAINING, Step.DONE)]
+    return [number for number in done if target[number] in to]
 
 
 def places(running: Towpath) -> set[str]:
@@ -91,6 +96,17 @@ def test_fragments_move_and_every_answer_stays_right(tmp_path: Path) -> None:
         assert passed(running), "the policy has moved nothing"
         assert places(running) == {"local", "other"}
         assert running.loop is not None and running.loop.situation.stream_rates["s"] > 0
+        assert wrong(running, fed) == []
+
+
+def test_tiers_of_managers_move_load_from_group_to_group(tmp_path: Path) -> None:
+    """Two nodes each have a manager, the managers one above them. All load is in one group: only that one can know."""
+    tiered = {**CONTROL, "options": {**OPTIONS, "fan_out": 2}}
+    group = ("third", "fourth")
+    with start(job(tmp_path, {**TWO, **dict.fromkeys(group, EMBEDDED)}, tiered)) as running:
+        fed = feed_until_moved(running, tmp_path / "s", to=group)
+        running.drain()
+        assert passed(running, to=group), "nothing was moved to the other group"
         assert wrong(running, fed) == []
 
 

@@ -65,6 +65,7 @@ class Engine:
         self._nodes = dict(nodes)
         self._catalog = catalog
         self.admit: Admit | None = None
+        self._slow: set[str] = set()  # nodes
         self._idle = None if idle_after_s is None else Idle(idle_after_s)
         self.controller = Controller(journal.load(), catalog, list(nodes))
         self._links = LinkFiles(store)
@@ -234,7 +235,16 @@ class Engine:
                 was_lost = True
             elif why is None and known:
                 self._act(self.controller.node_back(name))
+            self._tell_slow(name, node.slow)
         return was_lost
+
+    def _tell_slow(self, node: str, why: str | None) -> None:
+        """Once, until it is as fast as ever."""
+        if why is None:
+            self._slow.discard(node)
+        elif node not in self._slow:
+            self._slow.add(node)
+            self.tell(Kind.NODE_SLOW, f"node {node} is slow: {why}", nodes=[node])
 
     def _empty_nodes(self) -> None:
         """What a draining node has goes elsewhere as soon as it can."""

@@ -27,10 +27,16 @@ class Kind(StrEnum):
     CARRIER_FAILED = "carrier failed"
     CARRIER_RESTARTED = "carrier restarted"
     NODE_LOST = "node lost"
+    NODE_SLOW = "node slow"
     NODE_JOINED = "node joined"
     NODE_LEFT = "node left"
     NODE_DRAINING = "node draining"
     ADVICE = "advice"
+    CONTROLLER_STARTED = "controller started"
+    CONTROLLER_STOPPED = "controller stopped"
+    CONTROLLER_PAUSED = "controller paused"
+    CLOCK_CHANGED = "clock changed"
+    DISK_FULL = "disk full"
 
 
 STEPS = {

@@ -132,6 +132,14 @@ class Journal:
             for kind, text, about, fragment, nodes, number, at_us in found
         ][::-1]
 
+    def latest(self, *kinds: Kind) -> Kind | None:
+        """Which of these was told last."""
+        marks = ", ".join("?" * len(kinds))
+        found = self._db.execute(
+            f"SELECT kind FROM history WHERE kind IN ({marks}) ORDER BY number DESC LIMIT 1", tuple(map(str, kinds))
+        ).fetchone()
+        return None if found is None else Kind(found[0])
+
     # --- for readers of results --------------------------------------------------------------------------------------
 
     def names(self) -> list[str]:

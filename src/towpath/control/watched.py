@@ -87,6 +87,13 @@ class Watched:
             return f"it has not answered for {silent_s:.1f} s and nobody listens at its address"
         return None
 
+    @property
+    def slow(self) -> str | None:
+        silent_s = time.monotonic() - self._answered
+        if silent_s <= self._lost_after_s / 2 or self.lost is not None:
+            return None
+        return f"it has not answered for {silent_s:.1f} s; after {self._lost_after_s:g} s it counts as lost"
+
     def forget(self) -> None:
         with self._guard:
             self._forgotten = True

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from towpath import processes
+
 
 def resident_bytes() -> int:
     """Resident size of this process and its descendants; pages that several of them share count once."""
@@ -13,28 +15,18 @@ def resident_bytes() -> int:
 
 def cpu_seconds() -> float:
     """CPU time of this process and its descendants, ended ones included where their parent has noticed."""
-    tick = os.sysconf("SC_CLK_TCK")
-    return sum(sum(map(int, fields[11:15])) for pid in _family(os.getpid()) if (fields := _stat(pid))) / tick
+    return sum(map(processes.cpu_seconds, _family(os.getpid())))
 
 
 def _family(root: int) -> list[int]:
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (fields := _stat(int(entry.name))):
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    for pid in processes.all_processes():
+        if fields := processes.stat(pid):
+            children.setdefault(int(fields[processes.PARENT]), []).append(pid)
     found = [root]
     for pid in found:  # grows while it is read
         found += children.get(pid, [])
     return found
-
-
-def _stat(pid: int) -> list[str]:
-    """From the third field on, the state; the second may contain anything, also parentheses. Nothing once it ended."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return []
-    return text[text.rindex(")") + 2 :].split()
 
 
 def _proportional(pid: int) -> int:

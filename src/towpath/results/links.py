@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from towpath.errors import StoreError
+from towpath.linefile import LineFile
 from towpath.results import log
 
 BEGINNING_US = -(2**62)
@@ -92,15 +93,21 @@ class Joined(NamedTuple):
     after_us: int
 
 
-def read_joined(index: Path, start: int = 0) -> tuple[list[Joined], int]:
-    """The links of a feed from a place of its index on, and the place behind them."""
-    try:
-        with index.open("rb") as file:
-            file.seek(start)
-            lines = [line for line in file if line.endswith(b"\n")]
-    except FileNotFoundError:
-        return [], start
-    return [Joined(*json.loads(line)) for line in lines], start + sum(map(len, lines))
+class LinkIndex:
+    """The links of a feed, in the order in which they came. The feed writes it, others may read."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = LineFile(path)
+        self._joined: list[Joined] = []
+
+    def joined(self) -> list[Joined]:
+        self._joined += [Joined(*values) for values in self._file.news()]
+        return self._joined
+
+    def join(self, links: Sequence[Joined]) -> None:
+        """Durably, before a position counts on it."""
+        self._file.append(links)
+        self._joined += links
 
 
 @dataclass(frozen=True)
@@ -136,21 +143,19 @@ class LinkFeed:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self._folder = Path(spec["folder"])
-        self._index = Path(spec["index"])
+        self._index = LinkIndex(Path(spec["index"]))
         self._schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(spec["schema"])))
         self._time: str = spec["time"]
-        self._joined: list[Joined] = []
-        self._indexed = 0
         self._spans: dict[str, dict[Path, Span]] = {}  # of the files of each log
 
     # --- positions ---------------------------------------------------------------------------------------------------
 
     def advance(self, start: Position) -> Position:
         """The newest position that may be released now."""
-        self._load_index()
+        joined = self._index.joined()
         before = self._links()
         marks = {name: mark(link) for name, link in before.items()}
-        members = {j.name for j in self._joined if j.name in before and before[j.name].id == j.id}
+        members = {j.name for j in joined if j.name in before and before[j.name].id == j.id}
         fresh = [link for name, link in before.items() if name not in members]
         if start.released_us == BEGINNING_US:
             # All that are there from the beginning answer for everything, so they begin together.
@@ -165,8 +170,8 @@ class LinkFeed:
         if self._links() != before:
             # A fence was set in between: what was read may be somebody else's to give. The next look is soon.
             return start
-        self._join([Joined(link.name, link.id, start.released_us) for link in joining])
-        return Position(len(self._joined), max(start.released_us, frontier))
+        self._index.join([Joined(link.name, link.id, start.released_us) for link in joining])
+        return Position(len(self._index.joined()), max(start.released_us, frontier))
 
     def _links(self) -> dict[str, Link]:
         try:
@@ -176,31 +181,12 @@ class LinkFeed:
         found = (read_link(self._folder / name) for name in names)
         return {link.name: link for link in found if link is not None}
 
-    def _join(self, links: Sequence[Joined]) -> None:
-        """Durably, before a position counts on it."""
-        if not links:
-            return
-        lines = "".join(json.dumps(link) + "\n" for link in links).encode()
-        self._index.parent.mkdir(parents=True, exist_ok=True)
-        with self._index.open("ab") as index:
-            index.truncate(self._indexed)  # what a crash left of a line
-            index.write(lines)
-            index.flush()
-            os.fsync(index.fileno())
-        self._indexed += len(lines)
-        self._joined += links
-
-    def _load_index(self) -> None:
-        found, self._indexed = read_joined(self._index, self._indexed)
-        self._joined += found
-
     # --- slices ------------------------------------------------------------------------------------------------------
 
     def slices(self, start: Position, end: Position) -> list[Slice]:
-        self._load_index()
         links = self._links()
         by_root: dict[str, list[tuple[str, Turn, int]]] = {}
-        for member in self._joined[: end.links]:
+        for member in self._index.joined()[: end.links]:
             link = links.get(member.name)
             if link is not None and link.id == member.id:
                 after = max(start.released_us, member.after_us)

@@ -81,6 +81,10 @@ class Runtime(Protocol):
     def lost(self) -> str | None:
         """Why the node cannot be reckoned with now; None while it answers."""
 
+    @property
+    def slow(self) -> str | None:
+        """In which way the node is about to be lost; None while all is well, and once it is lost."""
+
     def forget(self) -> None:
         """Others run the carriers of this node from now on. It is lost until it has stopped them."""
 

@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+
+from towpath import processes
 
 LOOK_S = 0.02
 BURST_S = 0.05  # of CPU time: what a process that was idle may use at once
 MEMBERS_S = 0.5  # how often new processes are looked for
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def capped(shares: Mapping[int, float]) -> Iterator[None]:
 
 def cpu_seconds(leader: int) -> float:
     """CPU time that the processes of a session have used so far, ended ones included."""
-    return sum(_used(pid) for pid in _members(leader))
+    return sum(map(processes.cpu_seconds, _members(leader)))
 
 
 def _hold(caps: list[_Cap], done: threading.Event) -> None:
@@ -70,7 +70,7 @@ class _Cap:
         if now >= self.members_at + MEMBERS_S:
             self.members = _members(self.leader)
             self.members_at = now
-        used = sum(_used(pid) for pid in self.members)
+        used = sum(map(processes.cpu_seconds, self.members))
         if self.used_s is not None:
             earned = self.share * (now - self.looked_at)
             # A process that ended takes its time to its parent, maybe a look later: what is missing comes again.
@@ -93,24 +93,5 @@ class _Cap:
 
 
 def _members(leader: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            fields = _stat(int(entry.name))
-            if fields and int(fields[3]) == leader:
-                found.append(int(entry.name))
-    return found
-
-
-def _used(pid: int) -> float:
-    """Its own time and that of its children that have ended."""
-    return sum(int(ticks) for ticks in _stat(pid)[11:15]) * TICK_S
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields of /proc/<pid>/stat from the third on; the second one may contain anything, also parentheses."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return []
-    return text[text.rindex(")") + 2 :].split()
+    found = ((pid, processes.stat(pid)) for pid in processes.all_processes())
+    return [pid for pid, fields in found if fields and int(fields[processes.SESSION]) == leader]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit
-from pyspark.sql.types import StructType
+from pyspark.sql.datasource import InputPartition
 
+from towpath.spark.slices import SliceReader, SliceSource
 from towpath.streams.feed import Feed, Position, Slice
 
 FEED = "towpath_feed"
@@ -21,48 +19,25 @@ class Work(InputPartition):
         self.slices = slices
 
 
-class FeedReader(DataSourceStreamReader):
-    def __init__(self, spec: dict[str, Any], parallelism: int) -> None:
-        self._spec = spec
-        self._parallelism = parallelism
-        self._feed: Feed | None = None
+class FeedReader(SliceReader[Feed]):
+    def open(self, spec: dict[str, Any]) -> Feed:
+        return Feed(spec)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_feed": None}  # a worker opens its own
-
-    @property
-    def feed(self) -> Feed:
-        if self._feed is None:
-            self._feed = Feed(self._spec)
-        return self._feed
-
-    def initialOffset(self) -> dict[str, int]:
-        return Position().to_json()
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        return self.feed.advance(Position.from_json(start)).to_json()
+    def position(self, offset: dict[str, int]) -> Position:
+        return Position.from_json(offset)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        slices = self.feed.slices(Position.from_json(start), Position.from_json(end))
-        shares: list[list[Slice]] = [[] for _ in range(min(self._parallelism, len(slices)))]
-        for piece in sorted(slices, key=lambda s: -s.rows):
-            min(shares, key=lambda share: sum(s.rows for s in share)).append(piece)
-        return [Work(share) for share in shares]
+        slices = self.feed.slices(self.position(start), self.position(end))
+        return [Work(share) for share in self.dealt(slices)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Work)
         yield from self.feed.read(partition.slices)
 
 
-class FeedSource(DataSource):
-    """Options: spec (JSON, see `inputs.py`), schema (DDL), parallelism."""
+class FeedSource(SliceSource):
+    reads_with = FeedReader
 
     @classmethod
     def name(cls) -> str:
         return FEED
-
-    def schema(self) -> str:
-        return self.options["schema"]
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return FeedReader(json.loads(self.options["spec"]), int(self.options["parallelism"]))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit
-from pyspark.sql.types import StructType
+from pyspark.sql.datasource import InputPartition
 
 from towpath.results.links import LinkFeed, Position, Slice
+from towpath.spark.slices import SliceReader, SliceSource
 
 LINKS = "towpath_links"
 
@@ -22,35 +20,18 @@ class Work(InputPartition):
         self.tick_us = tick_us
 
 
-class LinkReader(DataSourceStreamReader):
-    def __init__(self, spec: dict[str, Any], parallelism: int) -> None:
-        self._spec = spec
-        self._parallelism = parallelism
-        self._feed: LinkFeed | None = None
+class LinkReader(SliceReader[LinkFeed]):
+    def open(self, spec: dict[str, Any]) -> LinkFeed:
+        return LinkFeed(spec)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_feed": None}  # a worker opens its own
-
-    @property
-    def feed(self) -> LinkFeed:
-        if self._feed is None:
-            self._feed = LinkFeed(self._spec)
-        return self._feed
-
-    def initialOffset(self) -> dict[str, int]:
-        return Position().to_json()
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        return self.feed.advance(Position.from_json(start)).to_json()
+    def position(self, offset: dict[str, int]) -> Position:
+        return Position.from_json(offset)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        since, until = Position.from_json(start), Position.from_json(end)
+        since, until = self.position(start), self.position(end)
         if until.released_us == since.released_us:
             return []  # Spark's first micro-batch comes before there is anything
-        slices = self.feed.slices(since, until)
-        shares: list[list[Slice]] = [[] for _ in range(max(1, min(self._parallelism, len(slices))))]
-        for piece in sorted(slices, key=lambda s: -s.rows):
-            min(shares, key=lambda share: sum(s.rows for s in share)).append(piece)
+        shares = self.dealt(self.feed.slices(since, until)) or [[]]  # the tick comes without rows, too
         return [Work(share, until.released_us if n == 0 else None) for n, share in enumerate(shares)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -61,15 +42,9 @@ class LinkReader(DataSourceStreamReader):
             yield self.feed.tick(partition.tick_us)
 
 
-class LinkSource(DataSource):
-    """Options: spec (JSON, see `inputs.py`), schema (DDL), parallelism."""
+class LinkSource(SliceSource):
+    reads_with = LinkReader
 
     @classmethod
     def name(cls) -> str:
         return LINKS
-
-    def schema(self) -> str:
-        return self.options["schema"]
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return LinkReader(json.loads(self.options["spec"]), int(self.options["parallelism"]))

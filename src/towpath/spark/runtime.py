@@ -21,7 +21,7 @@ from towpath.errors import StoreError
 from towpath.plan.assignment import Row
 from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
-from towpath.results.links import read_joined
+from towpath.results.links import LinkIndex
 from towpath.results.log import RESULTS
 from towpath.runtime.carriers import BatchDone, CarrierFailed, CarrierStumbled, Event
 from towpath.schema import is_link, stream_of
@@ -57,6 +57,7 @@ class SparkRuntime:
         self._anchor_us = anchor_us
         self._queries: dict[str, StreamingQuery] = {}
         self._started: dict[str, tuple[Template, int]] = {}
+        self._links_read: dict[Path, LinkIndex] = {}
         self._failures: dict[str, int] = {}  # in a row, without a finished micro-batch between them
         self._again_at: dict[str, float] = {}  # when a carrier that failed is to be started again
         self._news: list[Event] = []
@@ -218,8 +219,8 @@ class SparkRuntime:
         """The links that a carrier's inputs read by now."""
         template, _ = self._started[carrier]
         places = zip(template.family.classes, self._inputs[carrier], strict=True)
-        indexes = [place.index for schema_class, place in places if is_link(schema_class)]
-        return {(link.name, link.id): link.after_us for index in indexes for link in read_joined(index)[0]}
+        read = [self._links_read.setdefault(p.index, LinkIndex(p.index)) for c, p in places if is_link(c)]
+        return {(link.name, link.id): link.after_us for index in read for link in index.joined()}
 
     def waiting(self, carrier: str) -> bool:
         query = self._queries.get(carrier)
@@ -274,7 +275,9 @@ class SparkRuntime:
             except PySparkException as error:
                 self._bury(carrier, query, error)
 
-    lost: str | None = None  # it lives and dies with whoever asks; control/watched.py looks after endpoints
+    # It lives and dies with whoever asks; control/watched.py looks after endpoints.
+    lost: str | None = None
+    slow: str | None = None
 
     def ping(self) -> None:
         self._spark.conf.get("spark.sql.session.timeZone")

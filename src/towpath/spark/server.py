@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pyspark
 
+from towpath import processes
 from towpath.errors import RuntimeFailure, UnknownNameError
 from towpath.settings import close_to
 from towpath.spark.node import TASKS_PER_CORE, server_settings
@@ -134,13 +135,9 @@ def _free_port() -> int:
 
 
 def _born(pid: int) -> int | None:
-    """The 22nd field of /proc/<pid>/stat; the second one may contain anything, also parentheses."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    fields = text[text.rindex(")") + 2 :].split()
-    return None if fields[0] == "Z" else int(fields[19])
+    """When a process began, in the kernel's own measure; with its id it names a process for good."""
+    fields = processes.stat(pid)
+    return int(fields[processes.BORN]) if fields and fields[processes.STATE] != "Z" else None
 
 
 def _write(server: Server) -> None:

@@ -13,7 +13,6 @@ A row older than what was released (it is late, or its file came late) belongs t
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from towpath.linefile import LineFile
 from towpath.streams.base import Generator
 from towpath.streams.files import Folder, StoredFile
 from towpath.streams.registry import generator
@@ -85,7 +85,7 @@ class Feed:
         self._schema = _schema(spec)
         self._time: str = spec["time"]
         self._anchor_us: int = spec["anchor_us"]
-        self._index = Path(spec["index"])
+        self._index = LineFile(Path(spec["index"]))
         self._drain = Path(spec["drain"])
         self._files: dict[str, _Growing] = {}
         self._generators: dict[str, Generator] = {}
@@ -103,7 +103,6 @@ class Feed:
                 self._generators[stream["name"]] = generator(source | begin)
         self._known: list[tuple[str, StoredFile]] = []
         self._taken: set[tuple[str, str]] = set()  # stream and path of those
-        self._indexed = 0  # bytes of the index
         self._passed = 0  # files at the front of the index that have nothing more to give
         self._load_index()
 
@@ -193,24 +192,11 @@ class Feed:
         if not fresh:
             return
         found = [(stream, self._files[stream].folder.inspect(path)) for _, path, stream in sorted(fresh)]
-        lines = "".join(json.dumps([stream, *file.to_json()]) + "\n" for stream, file in found).encode()
-        with self._index.open("ab") as index:
-            index.truncate(self._indexed)  # what a crash left of a line
-            index.write(lines)
-            index.flush()
-            os.fsync(index.fileno())
-        self._indexed += len(lines)
+        self._index.append([[stream, *file.to_json()] for stream, file in found])
         self._note(found)
 
     def _load_index(self) -> None:
-        if not self._index.exists():
-            self._index.parent.mkdir(parents=True, exist_ok=True)
-            return
-        with self._index.open("rb") as index:
-            index.seek(self._indexed)
-            lines = [line for line in index if line.endswith(b"\n")]
-        self._indexed += sum(map(len, lines))
-        self._note([(stream, StoredFile(*rest)) for stream, *rest in map(json.loads, lines)])
+        self._note([(stream, StoredFile(*rest)) for stream, *rest in self._index.news()])
 
     def _note(self, found: Sequence[tuple[str, StoredFile]]) -> None:
         self._known += found
