@@ -66,6 +66,7 @@ def test_the_verdict_is_told_and_decides_the_exit_code(
 
 
 @pytest.mark.spark
+@pytest.mark.live
 def test_a_short_performance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All queries are checked, and one that differs is found: the answer to the first is spoilt on its way."""
     check = Play.check

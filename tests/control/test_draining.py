@@ -21,13 +21,13 @@ def world(tmp_path: Path) -> World:
 def leave(world: World) -> list[str]:
     """What the engine does with every poll; returns where fragments set out to."""
     found = world.controller.leaving()
-    for fragment, node in found:
+    for fragment, node, reason in found:
         part = world.controller.users(fragment)[0]
         query = world.controller.state.queries[part.query]
-        pipeline = planned_of(query.sql).pipelines[part.branch]
-        world.act(world.controller.move(fragment, pipeline, node, "a is being drained"))
+        pipeline = planned_of(query.sql).pipelines[part.select]
+        world.act(world.controller.move(fragment, pipeline, node, reason))
     world.act(world.controller.stop_idle())
-    return [node for _, node in found]
+    return [node for _, node, _ in found]
 
 
 def flow(world: World, *seconds: float) -> None:

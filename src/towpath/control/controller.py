@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import count, product
 
+from towpath.control.copies import Copies
 from towpath.control.draining import Draining
 from towpath.control.failover import Failover
 from towpath.control.fence import UNDECIDED
@@ -73,6 +74,7 @@ class Controller:
         self._ledger = Ledger(state, catalog, nodes)
         self._moves = Moves(self._ledger)
         self._draining = Draining(self._ledger, self._moves)
+        self._copies = Copies(self._ledger, self._moves)
         self._failover = Failover(self._ledger)
         self.links = Links(self._ledger)
         self._running = {q.name: q for q in state.queries.values() if q.running}
@@ -232,9 +234,11 @@ class Controller:
     def reopen_node(self, node: str) -> None:
         self._draining.end(node)
 
-    def leaving(self) -> list[tuple[int, str]]:
-        """Fragments that can set out from draining nodes now, each with the node it is to go to."""
-        return self._draining.leaving()
+    def leaving(self) -> list[tuple[int, str, str]]:
+        """Fragments that can set out now from where they should not be, each with the node it is to go to, and why."""
+        drained = [(f, node, f"{self.node_of(f)} is being drained") for f, node in self._draining.leaving()]
+        apart = [(f, node, "another copy of the query is on that node, too") for f, node in self._copies.parting()]
+        return drained or apart
 
     def stop_idle(self) -> list[Instruction]:
         return self._draining.idle_carriers()

@@ -247,10 +247,9 @@ class Engine:
             self.tell(Kind.NODE_SLOW, f"node {node} is slow: {why}", nodes=[node])
 
     def _empty_nodes(self) -> None:
-        """What a draining node has goes elsewhere as soon as it can."""
+        """What is not where it should be goes elsewhere as soon as it can."""
         begun: list[Instruction] = []
-        for fragment, node in self.controller.leaving():
-            reason = f"{self.controller.node_of(fragment)} is being drained"
+        for fragment, node, reason in self.controller.leaving():
             begun += self.controller.move(fragment, self._pipeline_of(fragment), node, reason)
         self._act([*begun, *self.controller.stop_idle()])
 
