@@ -49,8 +49,9 @@ class GuardedGroup(click.Group):
             if isinstance(error, BrokenPipeError) and _reader_left():
                 ctx.exit(CLOSED)
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-                where = error.filename or "a file"
-                show(StoreError(f"{where}: {error.strerror}\n    -> see to room on the disk, and start the job again"))
+                where = f"{error.filename}: " if error.filename else ""
+                told = f"{where}the disk is full ({error.strerror})"
+                show(StoreError(f"{told}\n    -> nothing is lost; see to room on the disk, and start the job again"))
                 ctx.exit(FAILED)
             _show_internal(error, _log_file(ctx))
             ctx.exit(INTERNAL)
@@ -62,18 +63,25 @@ def log_in(folder: Path) -> None:
 
 
 def keep_log(folder: Path) -> None:
-    """From now on what is logged goes to towpath.log in this folder, and to stderr only with --verbose."""
+    """From now on what is logged goes to towpath.log in this folder, and to the terminal what is an error.
+
+    With --verbose everything goes to both.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     log_in(folder)
     handler = RotatingFileHandler(folder / "towpath.log", maxBytes=LOG_BYTES, backupCount=3, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root, own = logging.getLogger(), logging.getLogger("towpath")
-    before = root.handlers
-    root.handlers = [handler, *(before if own.level == logging.DEBUG else [])]
+    told = root.handlers
+    root.handlers = [handler, *told]  # in this order: what is told on the terminal is cut to a line
+    for terminal in told:
+        terminal.setLevel(logging.DEBUG if own.level == logging.DEBUG else logging.ERROR)
     own.setLevel(min(own.level, logging.INFO))
 
     def forget() -> None:
-        root.handlers = before
+        root.handlers = told
+        for terminal in told:
+            terminal.setLevel(logging.NOTSET)
         handler.close()
 
     click.get_current_context().call_on_close(forget)

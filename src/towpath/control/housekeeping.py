@@ -130,6 +130,6 @@ class Housekeeper:
                 self.feed_sinks()
             except SinkError as error:
                 log.warning("%s", error)
-            except Exception:
+            except Exception as error:
                 # Results are safe in the log; the next round tries again.
-                log.exception("housekeeping failed")
+                log.exception("housekeeping failed, and is tried again: %s", error)

@@ -25,6 +25,7 @@ POLL_S = 0.2
 PING_S = 0.5
 AGAIN_S = 1.0  # between two attempts to open it
 CLOSE_S = 30.0
+CURIOUS_S = 10.0  # who has not asked for so long does not need to know any more
 
 Command = Callable[[Runtime], None]
 
@@ -45,7 +46,7 @@ class Watched:
         self._guard = threading.Lock()
         self._commands: deque[tuple[str, Command]] = deque()
         self._events: list[Event] = []
-        self._asked: set[str] = set()  # carriers that somebody wants to know about whether they wait
+        self._asked: dict[str, float] = {}  # carriers: when somebody last wanted to know whether they wait
         self._waiting: dict[str, bool] = {}
         self._inner: Runtime | None = None
         self._answered = time.monotonic()
@@ -128,7 +129,7 @@ class Watched:
 
     def waiting(self, carrier: str) -> bool:
         with self._guard:
-            self._asked.add(carrier)
+            self._asked[carrier] = time.monotonic()
             return self._waiting.get(carrier, False)
 
     def settle(self, carriers: Sequence[str]) -> None:
@@ -206,7 +207,7 @@ class Watched:
         while not self._closing.wait(POLL_S):
             self._obey(node)
             news = node.events()
-            rests = {carrier: node.waiting(carrier) for carrier in list(self._asked)}
+            rests = {carrier: node.waiting(carrier) for carrier in self._wanted()}
             with self._guard:
                 if self._forgotten:
                     break
@@ -219,6 +220,13 @@ class Watched:
         node.close()
         with self._guard:
             self._events += node.events()
+
+    def _wanted(self) -> list[str]:
+        """Of which carriers somebody wants to know whether they wait: each answer costs the node a question."""
+        with self._guard:
+            since = time.monotonic() - CURIOUS_S
+            self._asked = {carrier: at for carrier, at in self._asked.items() if at > since}
+            return list(self._asked)
 
     def _obey(self, node: Runtime) -> None:
         while True:
