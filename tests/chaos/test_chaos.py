@@ -49,7 +49,8 @@ def test_nothing_is_lost_or_doubled(servers: Servers, store: bool, tmp_path: Pat
     servers.wait_for_all()
     stage = Stage(plan, servers, tmp_path, small_disk=store)
     stage.play()
-    assert not wrong(plan, stage.store)
+    differing = wrong(plan, stage.store)
+    assert not differing, "\n\n".join(f"{name}: {difference}" for name, difference in differing.items())
     said = (tmp_path / "said.txt").read_text()
     assert "Traceback" not in said and "at org.apache" not in said, said[-4000:]
     assert not unmentioned(stage.to_be_told(), stage.store, said)

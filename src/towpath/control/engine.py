@@ -305,14 +305,16 @@ class Engine:
         return events + self.catch_up()
 
     def catch_up(self) -> list[Event]:
-        """As `settle`; those who read links go on until they have all that is released."""
+        """As `settle`; those who read links go on until they have all that is released, and are done with it."""
         self.settle()
         events = self.poll()
-        for _ in range(ROUNDS):
-            if not any(self._links.behind(carrier) for carrier in self._readers()):
-                break
+        for _ in range(ROUNDS if self._readers() else 0):
+            behind = any(self._links.behind(carrier) for carrier in self._readers())
+            # Also when they have read it all: it may be a moment ago, and windows close with the micro-batch after that.
             self.settle()
             events += self.poll()
+            if not behind:
+                break
         return events
 
     def _readers(self) -> list[CarrierRecord]:
