@@ -310,7 +310,7 @@ class Engine:
         events = self.poll()
         for _ in range(ROUNDS if self._readers() else 0):
             behind = any(self._links.behind(carrier) for carrier in self._readers())
-            # Also when they have read it all: it may be a moment ago, and windows close with the micro-batch after that.
+            # Also when they have read it all: maybe a moment ago, and windows close with the micro-batch after that.
             self.settle()
             events += self.poll()
             if not behind:
