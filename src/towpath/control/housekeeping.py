@@ -17,7 +17,7 @@ from towpath.control.ledger import Ledger
 from towpath.control.links import Links
 from towpath.control.records import QueryRecord
 from towpath.errors import SinkError
-from towpath.kafka import PREFIX
+from towpath.kafka import PREFIX, revealed
 from towpath.results import (
     ConsoleSink,
     KafkaSink,
@@ -45,7 +45,7 @@ SINKS: dict[str, Callable[[QueryRecord], Sink]] = {
 
 def _kafka(sink: Mapping[str, str]) -> Sink:
     options = {key: value for key, value in sink.items() if key.startswith(PREFIX)}
-    return KafkaSink(sink["servers"], sink["topic"], options)
+    return KafkaSink(sink["servers"], sink["topic"], revealed(options))
 
 
 class Housekeeper:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.errors import RuntimeFailure
+from towpath.kafka import revealed
 from towpath.schema import Type
 from towpath.spark.types import ddl
 from towpath.streams.sources import KafkaSource
@@ -50,7 +51,7 @@ def read_topic(spark: SparkSession, source: KafkaSource, columns: Mapping[str, T
     A limit per trigger would take partitions in at different speeds, and what comes of a slow one would be late.
     """
     reader = spark.readStream.format("kafka").option("subscribe", source.topic)
-    for name, value in (_start(source, since_us) | DEFAULTS | source.options).items():
+    for name, value in (_start(source, since_us) | DEFAULTS | revealed(source.options)).items():
         reader = reader.option(name, value)
     messages = reader.option("kafka.bootstrap.servers", source.servers).load()
     # What is not JSON, or not of the column's type, is NULL.
