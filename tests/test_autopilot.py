@@ -5,18 +5,50 @@ from pathlib import Path
 import pytest
 from tests.control.world import CATALOG, submission
 
+from towpath import policies
 from towpath.autopilot import policy_of, started_before
 from towpath.control.controller import Controller
 from towpath.control.records import State
 from towpath.errors import PolicyError, UnknownNameError
-from towpath.steering import ControlDef
+from towpath.job import Job, load
+from towpath.steering import ControlDef, ScalingDef
+
+JOB = """
+nodes:
+  a: {type: embedded, cores: 2, properties: {site: berlin}}
+  b: {type: embedded, cores: 2%s}
+streams:
+  s: {source: {type: rate, rate: 10}}
+queries: {}
+"""
 
 
-def test_mistakes_of_a_policy_are_told_before_anything_starts() -> None:
+def job(folder: Path, properties: str = "") -> Job:
+    (folder / "job.yaml").write_text(JOB % properties)
+    return load(folder / "job.yaml")
+
+
+def test_mistakes_of_a_policy_are_told_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="no policy 'dcap'; did you mean dcape"):
-        policy_of(ControlDef(policy="dcap"))
+        policy_of(job(tmp_path), ControlDef(policy="dcap"))
     with pytest.raises(PolicyError, match="options of the policy zhou\\nkapa: is not a known key"):
-        policy_of(ControlDef(policy="zhou", options={"kapa": 1.5}))
+        policy_of(job(tmp_path), ControlDef(policy="zhou", options={"kapa": 1.5}))
+
+
+def test_what_a_policy_asks_of_nodes_is_told_then_too(tmp_path: Path) -> None:
+    by_site = ControlDef(policy="dcape", options={"group_by": "site"})
+    with pytest.raises(PolicyError, match="'site' is no property of b"):
+        policy_of(job(tmp_path), by_site)
+    there = job(tmp_path, ", properties: {site: paris}")
+    policy_of(there, by_site)
+    scaling = ScalingDef.model_validate({"start": "local", "max": 2})
+    with pytest.raises(PolicyError, match="'site' is no property of auto1"):
+        policy_of(there, by_site.model_copy(update={"scaling": scaling}))
+
+
+@pytest.mark.parametrize("policy", policies.available())
+def test_every_policy_starts_before_there_are_queries(policy: str, tmp_path: Path) -> None:
+    policy_of(job(tmp_path), ControlDef(policy=policy))
 
 
 def test_nodes_that_scaling_started_come_back_when_something_is_left_on_them(tmp_path: Path) -> None:

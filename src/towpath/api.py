@@ -186,7 +186,7 @@ def start(job: Job | str | Path) -> Towpath:
     if not isinstance(job, Job):
         job = jobs.load(Path(job))
     requests = _requests(job)
-    policy = None if job.control is None else policy_of(job.control)
+    policy = None if job.control is None else policy_of(job, job.control)
     with ExitStack() as stack:
         store = Store(job.store)
         stack.enter_context(store.lock())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from towpath import policies
+from towpath.cluster import Cluster, Node, Property
 from towpath.control.admission import Room
 from towpath.control.elastic import Elastic
 from towpath.control.engine import Engine
@@ -15,7 +16,9 @@ from towpath.control.records import State, Status
 from towpath.control.scaling import PREFIX, Bounds
 from towpath.job import Job
 from towpath.nodes import ConnectNode
+from towpath.placement.problem import Placement, Problem
 from towpath.runtime.carriers import Runtime
+from towpath.runtime.moves import Actors
 from towpath.spark.local_nodes import LocalNodes
 from towpath.steering import ControlDef, ScalingDef
 from towpath.store import Store
@@ -23,10 +26,19 @@ from towpath.store import Store
 Open = Callable[[str, ConnectNode], Runtime]
 
 
-def policy_of(control: ControlDef) -> Start:
+def policy_of(job: Job, control: ControlDef) -> Start:
     """Starts the policy that a job file names. Raises everything that is wrong with its options now."""
     options = policies.options(control.policy, {**policies.get(control.policy).live, **control.options})
-    return lambda problem, placement: policies.start(control.policy, problem, placement, options)
+
+    def start(problem: Problem, placement: Placement) -> Actors:
+        return policies.start(control.policy, problem, placement, options)
+
+    described = [Node(name, float(node.cores), properties=node.properties) for name, node in job.nodes.items()]
+    if (scaling := control.scaling) is not None:
+        described.append(Node(f"{PREFIX}1", float(scaling.cores), properties=scaling.properties))
+    # What it asks of nodes is refused before anything runs, and not when it first decides.
+    start(Problem(Cluster(tuple(described)), (), (), ()), Placement({}))
+    return start
 
 
 def local_nodes(control: ControlDef | None, store: Path, open: Open) -> LocalNodes:
@@ -53,6 +65,11 @@ def loop_of(
     if (scaling := control.scaling) is not None:
         bounds = Bounds(scaling.least, scaling.most, scaling.above, scaling.below, scaling.after_us / 1e6)
         elastic = Elastic(engine, starter, bounds, dict.fromkeys(own, starter.cores))
-    loop = Loop(engine, Store(job.store), job.catalog, cores, policy, settings, elastic)
+    added = {} if scaling is None else scaling.properties
+
+    def properties(node: str) -> Mapping[str, Property]:
+        return job.nodes[node].properties if node in job.nodes else added
+
+    loop = Loop(engine, Store(job.store), job.catalog, cores, policy, settings, elastic, properties)
     engine.admit = loop.admit
     return loop

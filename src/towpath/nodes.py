@@ -32,6 +32,9 @@ SparkSettings = Annotated[
 ]
 
 
+Properties = dict[str, str | int | float | bool]  # open: what a policy may ask for
+
+
 class EmbeddedNode(Settings):
     """Spark inside this process."""
 
@@ -40,6 +43,7 @@ class EmbeddedNode(Settings):
     memory: str = Field("4g", examples=["4g"])
     jars: list[Location] = Field([], examples=["[./jars/connector.jar]"])  # else what a job needs is fetched
     spark: SparkSettings = Field({})
+    properties: Properties = Field({}, examples=["{site: berlin}"])
 
     @field_validator("jars")
     @classmethod
@@ -69,6 +73,7 @@ class ConnectNode(Settings):
     lost_after_ms: Milliseconds = Field(15_000, alias="lost_after")  # without a sign of life
     cores: Cores
     spark: SparkSettings = Field({})
+    properties: Properties = Field({}, examples=["{site: berlin}"])
 
     @field_validator("address")
     @classmethod

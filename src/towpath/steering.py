@@ -37,6 +37,7 @@ class ScalingDef(Settings):
     after_us: Positive = Field(30_000_000, alias="after", examples=["30 seconds"])
     cores: Cores = Field(1, examples=[1])
     memory: str = Field("2g", examples=["2g"])
+    properties: dict[str, str | int | float | bool] = Field({}, examples=["{site: berlin}"])
 
     @model_validator(mode="after")
     def _bounds_are_apart(self) -> Self:

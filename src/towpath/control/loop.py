@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from towpath.cluster import Property
 from towpath.control.admission import Room, refuse_without_room
 from towpath.control.controller import Submission
 from towpath.control.driver import Driver
@@ -71,12 +72,14 @@ class Loop:
         start: Start,
         settings: LoopSettings,
         elastic: Elastic | None = None,
+        properties: Callable[[str], Mapping[str, Property]] = lambda node: {},
     ) -> None:
         self._engine = engine
         self._store = store
         self._catalog = catalog
         self._cores = dict(cores)
         self._elastic = elastic
+        self._properties = properties
         self._start = start
         self._settings = settings
         self._restraint = Restraint(settings.limits)
@@ -116,7 +119,8 @@ class Loop:
         own = {} if self._elastic is None else self._elastic.own
         closed = {name for name, node in state.nodes.items() if node.draining} | lost
         cores = {name: n for name, n in {**self._cores, **own}.items() if name not in closed}
-        return Situation(state, self._catalog, cores, self.measures)
+        properties = {name: self._properties(name) for name in cores}
+        return Situation(state, self._catalog, cores, self.measures, properties)
 
     def admit(self, submissions: Sequence[Submission]) -> None:
         """Raises AdmissionRefused, with all that there is no room for."""

@@ -12,10 +12,10 @@ Nothing here runs or remembers: a situation is made from the controller's record
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from towpath.cluster import Cluster, Node
+from towpath.cluster import Cluster, Node, Property
 from towpath.control.measures import CarrierMeasure, Measures
 from towpath.control.records import CarrierRecord, FragmentRecord, PartRecord, State, Status
 from towpath.placement.problem import Fragment, Kind, Operator, Placement, Problem, Query, Stream
@@ -34,6 +34,7 @@ class Situation:
     catalog: Catalog
     cores: Mapping[str, int]  # by node
     measures: Measures
+    properties: Mapping[str, Mapping[str, Property]] = field(default_factory=dict)  # by node
 
     @cached_property
     def fragments(self) -> Mapping[str, FragmentRecord]:
@@ -75,7 +76,7 @@ class Situation:
         for fragment in fragments:
             owned.setdefault(fragment.query, []).append(fragment.name)
         return Problem(
-            Cluster(tuple(Node(name, float(cores)) for name, cores in self.cores.items())),
+            Cluster(tuple(self._described(name) for name in self.cores)),
             tuple(streams),
             fragments,
             tuple(Query(name, tuple(names)) for name, names in owned.items()),
@@ -91,6 +92,9 @@ class Situation:
             {operator(name): self.operators[name] for name in self._on(node)},
             {node: self._node(node)},
         )
+
+    def _described(self, node: str) -> Node:
+        return Node(node, float(self.cores[node]), properties=self.properties.get(node, {}))
 
     # --- nodes and streams -------------------------------------------------------------------------------------------
 
