@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from towpath.spark.runtime import BUSY, PAUSES_S, SparkRuntime, pause_after
+from towpath.spark.runtime import BUSY, PAUSES_S, SparkRuntime, _headline, pause_after
 from towpath.store import Store
 
 OFTEN = len(PAUSES_S) + 1
@@ -26,6 +26,35 @@ OFTEN = len(PAUSES_S) + 1
 )
 def test_pauses_grow_until_a_carrier_is_given_up(times: int, error: str, pause: float | None) -> None:
     assert pause_after(times, RuntimeError(error)) == pause
+
+
+IN_A_WORKER = """(STREAM_FAILED) [session: 1] Found error inside foreachBatch: Traceback (most recent call last):
+  File "worker.py", line 1, in write
+pyspark.errors.exceptions.connect.SparkException: Job aborted.
+
+JVM stacktrace:
+org.apache.spark.SparkException: Job aborted.
+	at org.apache.spark.sql.Writer.write(Writer.scala:1)
+Caused by: java.io.IOException: No space left on device
+	at java.base/java.io.FileOutputStream.writeBytes(Native Method)
+"""
+OUR_OWN = """[PYTHON_EXCEPTION] Found error in a worker: Traceback (most recent call last):
+  File "feed.py", line 1, in advance
+towpath.errors.StoreError: s/1.csv: not a number in line 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "headline"),
+    [
+        pytest.param("[PATH_NOT_FOUND] no such path\n\tat org.apache", "[PATH_NOT_FOUND] no such path", id="Spark's"),
+        pytest.param(IN_A_WORKER, "IOException: No space left on device", id="the cause in a stack trace"),
+        pytest.param(OUR_OWN, "s/1.csv: not a number in line 3", id="our own"),
+        pytest.param("it died: Traceback (most recent call last):\n  File 1", "it died", id="no cause to be found"),
+    ],
+)
+def test_a_failure_in_a_line(error: str, headline: str) -> None:
+    assert _headline(RuntimeError(error)) == headline
 
 
 class Session:

@@ -186,8 +186,8 @@ class Watched:
             except Exception as error:
                 if self._closing.is_set():
                     break  # nobody needs it any more, and where a log would go is closed perhaps
-                log.exception("node %s", self._name)
                 self._trouble = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+                log.exception("node %s: %s", self._name, self._trouble)
                 # A new connection knows nothing of what was started here, so somebody has to give it up first.
                 while not self._forgotten and not self._closing.wait(POLL_S):
                     pass

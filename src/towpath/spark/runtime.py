@@ -183,7 +183,8 @@ class SparkRuntime:
     def _note_failure(self, carrier: str, error: BaseException) -> None:
         self._queries.pop(carrier, None)
         times = self._failures[carrier] = self._failures.get(carrier, 0) + 1
-        log.error("carrier %s failed, %d times in a row: %s", carrier, times, error)
+        log.error("carrier %s failed, %d times in a row: %s", carrier, times, _headline(error))
+        log.info("all that Spark says of it: %s", error)
         if (pause_s := pause_after(times, error)) is None:
             self._news.append(CarrierFailed(carrier, _headline(error)))
         else:
@@ -384,7 +385,14 @@ def _watermark(progress: Mapping[str, Any]) -> int | None:
 
 
 def _headline(error: BaseException) -> str:
-    """What a user can make something of: our own message if it comes from a Python worker, else Spark's first line."""
+    """What a user can make something of: our own message if it comes from a Python worker, else Spark's first line.
+
+    If that only announces a stack trace, the last exception in it: what all the others come from.
+    """
     text = str(error).strip()
     ours = re.search(r"^towpath\.errors\.\w+: (.+)$", text, re.MULTILINE)
-    return ours[1] if ours else text.splitlines()[0]
+    first = text.partition("\n")[0]
+    if ours or "Traceback (" not in first:
+        return ours[1] if ours else first
+    causes = re.findall(r"^(?:Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception): .+)$", text, re.MULTILINE)
+    return causes[-1] if causes else first.partition("Traceback (")[0].strip(" :")
