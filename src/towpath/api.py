@@ -25,13 +25,14 @@ import pyarrow as pa
 from towpath import job as jobs
 from towpath.autopilot import local_nodes, loop_of, policy_of, started_before
 from towpath.checking import parse_all
-from towpath.control.engine import Engine, Request
+from towpath.control.engine import Engine
 from towpath.control.folder import QueryFolder
 from towpath.control.history import Kind
 from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
 from towpath.control.loop import Loop
 from towpath.control.pulse import Pulse
+from towpath.control.requests import Request
 from towpath.control.watched import Watched
 from towpath.errors import ProblemsError, QueryError, RuntimeFailure, StoreError, TowpathError
 from towpath.job import Job, QueryDef

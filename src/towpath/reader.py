@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from towpath.control.engine import read_part, whole
+from towpath.control.answers import read_part, whole
 from towpath.control.journal import Journal
 from towpath.control.records import PartRecord
 from towpath.errors import UnknownQueryError

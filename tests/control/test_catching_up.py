@@ -8,9 +8,10 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from towpath.control.engine import Engine, Request
+from towpath.control.engine import Engine
 from towpath.control.journal import Journal
 from towpath.control.linkfiles import LinkFiles
+from towpath.control.requests import Request
 from towpath.lang import parse
 from towpath.plan.cut import CUT, WHOLE
 from towpath.runtime.carriers import Runtime

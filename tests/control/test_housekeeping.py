@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from towpath.control.engine import read_part
+from towpath.control.answers import read_part
 from towpath.control.housekeeping import Housekeeper
 from towpath.errors import SinkError
 from towpath.results import MemorySink, read

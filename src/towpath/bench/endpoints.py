@@ -16,7 +16,7 @@ from towpath.api import Towpath
 from towpath.bench.shared import job
 from towpath.bench.steps import Say
 from towpath.bench.workloads import streams
-from towpath.control.engine import Request
+from towpath.control.requests import Request
 from towpath.job import Job
 from towpath.nodes import ConnectNode, NodeDef
 from towpath.spark import server

@@ -19,7 +19,7 @@ from towpath.bench.following import Follower
 from towpath.bench.shared import job
 from towpath.bench.steps import Say
 from towpath.bench.workloads import MOST, rows
-from towpath.control.engine import Request
+from towpath.control.requests import Request
 from towpath.demo.memory import cpu_seconds
 from towpath.job import Job
 from towpath.lang import parse

@@ -25,8 +25,8 @@ from towpath.bench.restarting import restarts
 from towpath.bench.shared import Requests
 from towpath.bench.steps import Say
 from towpath.bench.workloads import KINDS, streams
-from towpath.control.engine import Request
 from towpath.control.fence import UNDECIDED
+from towpath.control.requests import Request
 from towpath.errors import MoveRefused, RuntimeFailure
 from towpath.lang import parse
 from towpath.results import read

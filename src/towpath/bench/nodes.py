@@ -17,7 +17,7 @@ from towpath.bench.feeder import Feeder, write
 from towpath.bench.following import Follower
 from towpath.bench.steps import Say
 from towpath.bench.workloads import MOST, rows
-from towpath.control.engine import Request
+from towpath.control.requests import Request
 from towpath.errors import RuntimeFailure
 from towpath.job import Job
 from towpath.lang import parse

@@ -12,7 +12,7 @@ from towpath.bench.feeder import Feeder
 from towpath.bench.plain import MEMORY
 from towpath.bench.steps import Say, Trigger
 from towpath.bench.workloads import Kind, streams
-from towpath.control.engine import Request
+from towpath.control.requests import Request
 from towpath.job import Job, ResultsDef
 from towpath.lang import parse
 from towpath.nodes import EmbeddedNode

@@ -16,7 +16,7 @@ from towpath.bench import plain, shared
 from towpath.bench.feeder import write
 from towpath.bench.steps import Say
 from towpath.bench.workloads import KINDS, Kind, rows
-from towpath.control.engine import Request
+from towpath.control.requests import Request
 from towpath.lang import parse
 from towpath.spark.node import NodeSettings, open_session
 

@@ -9,19 +9,17 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import Self
 
+from towpath.control.answers import read_part, whole
 from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
 from towpath.control.history import Kind
 from towpath.control.idle import Idle
 from towpath.control.journal import Journal
 from towpath.control.linkfiles import LinkFiles
-from towpath.control.records import BEGINNING_US, CarrierRecord, PartRecord
+from towpath.control.records import CarrierRecord, PartRecord
+from towpath.control.requests import Request, pipeline_of, submissions
 from towpath.errors import RuntimeFailure, StoreError, UnknownQueryError
-from towpath.lang import Query, parse
-from towpath.plan.assignment import NOBODY
-from towpath.plan.cut import WHOLE, Derived, plan
 from towpath.plan.pipeline import Pipeline
 from towpath.results import Part
 from towpath.runtime.carriers import BatchDone, CarrierFailed, CarrierStumbled, Event, Runtime
@@ -32,19 +30,6 @@ log = logging.getLogger(__name__)
 
 AGAIN_S = 0.2  # between two looks at nodes that are lost
 ROUNDS = 50  # at most, until who reads a link has all of it; two are enough unless a fragment moves meanwhile
-
-
-@dataclass(frozen=True)
-class Request:
-    """A query to be taken in. `origin` tells who asked: those of a job file leave with it, others when withdrawn."""
-
-    query: Query
-    from_now: bool = False
-    sink: dict[str, str] | None = None
-    origin: str = "api"
-    node: str | None = None  # where it is to run; None: wherever it can be shared
-    copies: int = 1  # on so many nodes at the same time
-    fragments: str = WHOLE  # how it is cut into pieces that can sit on different nodes; copies are of whole queries
 
 
 Admit = Callable[[Sequence[Submission]], None]  # raises AdmissionRefused
@@ -92,7 +77,7 @@ class Engine:
     def submit(self, requests: Iterable[Request]) -> None:
         """Takes checked queries in; one that runs under the same name is replaced, an unchanged one goes on."""
         wanted = [request for request in requests if not self._runs(request)]
-        fresh = [submission for request in wanted for submission in self._submissions(request)]
+        fresh = [submission for request in wanted for submission in submissions(request, self._catalog)]
         asked = [s for s in fresh if s.origin != "job"]  # what a job file says must not keep the job from starting
         for submission in asked:
             self.controller.refuse_node(submission.node)
@@ -110,7 +95,7 @@ class Engine:
         if running is None:
             return False
         parts = request.copies * len(request.query.selects)
-        same = (running.sql, running.sink, running.fragments) == (request.query.sql, request.sink, _cut(request))
+        same = (running.sql, running.sink, running.fragments) == (request.query.sql, request.sink, request.cut)
         return same and len(self.controller.state.parts_of(running.id)) == parts
 
     def withdraw(self, name: str, reason: str = "asked for") -> None:
@@ -167,32 +152,9 @@ class Engine:
         self.controller.tell(kind, text, fragment=fragment, nodes=nodes)
         self._save()
 
-    def _submissions(self, request: Request) -> Iterable[Submission]:
-        """The query, and before it the links that it reads."""
-        query, fragments = request.query, _cut(request)
-        planned = plan(query, self._catalog, fragments)
-        for derived in planned.derived:
-            yield _link(derived, query, request)
-        yield Submission(
-            query.name,
-            query.sql,
-            tuple(c.name for c in query.columns),
-            planned.pipelines,
-            request.from_now,
-            request.sink,
-            request.origin,
-            request.node,
-            request.copies,
-            fragments,
-        )
-
     def _pipeline_of(self, fragment: int) -> Pipeline:
         part = self.controller.users(fragment)[0]
-        query = self.controller.state.queries[part.query]
-        planned = plan(parse(query.sql, self._catalog, query.name), self._catalog, query.fragments)
-        if query.origin == LINK:
-            return next(derived.pipeline for derived in planned.derived if derived.stream.name == query.name)
-        return planned.pipelines[part.select]
+        return pipeline_of(part, self.controller.state.queries[part.query], self._catalog)
 
     # --- time passes -------------------------------------------------------------------------------------------------
 
@@ -379,40 +341,3 @@ class Engine:
             self.controller.changed.clear()
             # Before anything is done: who reads a link must know of a fence before the one who makes it can pass it.
             self._links.write(self.controller.links)
-
-
-def _cut(request: Request) -> str:
-    return request.fragments if request.copies == 1 else WHOLE
-
-
-def _link(derived: Derived, query: Query, request: Request) -> Submission:
-    """The query that makes a derived stream. It has the text of the first query that reads it, to be cut again."""
-    name, made = derived.stream.name, (derived.pipeline,)
-    return Submission(name, query.sql, derived.columns, made, origin=LINK, node=request.node, fragments=_cut(request))
-
-
-def read_part(store: Store, part: PartRecord, carrier: str) -> Part:
-    # A part that no micro-batch has confirmed yet answers for nothing.
-    fragment = part.fragment if part.settled else NOBODY
-    times = (part.from_us, part.until_us, part.windowed, part.moved_us, part.held_us)
-    return Part(store.results(carrier), fragment, part.columns, *times, part.select, part.branch, part.keys)
-
-
-def _between(pick: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else pick(one, other)
-
-
-def whole(parts: Sequence[PartRecord]) -> list[PartRecord]:
-    """One part for each SELECT, whatever turns its fragments took and how many copies there are."""
-    first: dict[int, PartRecord] = {}
-    for part in parts:
-        first.setdefault(part.branch, replace(part, moved_us=None, held_us=None))
-    found: dict[int, PartRecord] = {}
-    for copy in (part for part in first.values() if part.settled and part.until_us != BEGINNING_US):
-        known = found.setdefault(copy.select, copy)
-        # None is the beginning of time, and its end.
-        known.from_us = _between(min, known.from_us, copy.from_us)
-        known.until_us = _between(max, known.until_us, copy.until_us)
-    for part in first.values():
-        found.setdefault(part.select, part)
-    return [found[select] for select in sorted(found)]

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from towpath.control.engine import read_part
+from towpath.control.answers import read_part
 from towpath.control.journal import Journal
 from towpath.control.ledger import Ledger
 from towpath.control.links import Links
