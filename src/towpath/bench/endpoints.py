@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,9 +21,6 @@ from towpath.spark import server
 from towpath.spark.server import Server
 from towpath.verify import answer, differences
 
-# Several cold JVMs that compile as thoroughly as they can keep two cores busy for minutes.
-JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
-
 TELL_EVERY = 50  # queries
 
 
@@ -41,16 +36,8 @@ class Size:
 def endpoints(count: int, size: Size, say: Say) -> Iterator[dict[str, Server]]:
     names = [f"bench-{os.getpid()}-{n + 1}" for n in range(count)]
     say(f"starting {count} endpoints")
-    try:
-        with ThreadPoolExecutor(count) as together:
-            found = together.map(
-                lambda name: server.start(name, size.cores, size.memory, None, JAVA, lambda: None), names
-            )
-        yield dict(zip(names, found, strict=True))
-    finally:
-        for name in server.servers().keys() & set(names):
-            server.stop(name)
-            shutil.rmtree(server.folder() / name, ignore_errors=True)
+    with server.temporary(names, size.cores, size.memory) as found:
+        yield found
 
 
 def node_at(found: Server) -> ConnectNode:

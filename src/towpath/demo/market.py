@@ -14,6 +14,7 @@ import duckdb
 from towpath.demo.queries import greedy_queries, kinds_of, market_queries
 from towpath.job import Job, QueryDef, ResultsDef
 from towpath.nodes import EmbeddedNode
+from towpath.spark.node import QUICK_JAVA
 from towpath.steering import ControlDef
 from towpath.streams.auction import EVENTS, SHARES
 from towpath.streams.base import Generator
@@ -28,9 +29,6 @@ CHANGED_SHARE = 50  # one query in so many is submitted in the middle of the run
 RUSH_SHARE = 40  # one query in so many comes with the rush
 
 # Where queries begin, by kind; a kind that is not here begins on the first node.
-# A minute is too short for what the second compiler gains, and it would take a core from the queries.
-SPARK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
-
 NODES = ("left", "middle", "right")
 HOMES = {
     "tumbling aggregate": "middle",
@@ -91,7 +89,7 @@ class Market:
             for name, sql in self.queries.items()
             if name not in later
         }
-        node = EmbeddedNode.model_validate({"type": "embedded", "cores": cores, "memory": "2g", "spark": SPARK})
+        node = EmbeddedNode.model_validate({"type": "embedded", "cores": cores, "memory": "2g", "spark": QUICK_JAVA})
         streams = {table: self._stream(table) for table in SHARES}
         results, control = ResultsDef.model_validate({}), ControlDef.model_validate(CONTROL)
         return Job(store, TRIGGER_MS, streams, dict.fromkeys(NODES, node), early, None, results, control)

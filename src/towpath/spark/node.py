@@ -20,6 +20,10 @@ from towpath.spark.links import LinkSource
 # instead of 8.
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
+# For runs of minutes: they are over before the second compiler gains what it takes, and several cold JVMs would keep
+# two cores busy with compiling. The first compiler alone has a code cache of 48 MB, full after a minute.
+QUICK_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
+
 DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

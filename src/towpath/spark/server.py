@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,7 +21,7 @@ import pyspark
 from towpath import processes
 from towpath.errors import RuntimeFailure, UnknownNameError
 from towpath.settings import close_to
-from towpath.spark.node import TASKS_PER_CORE, server_settings
+from towpath.spark.node import QUICK_JAVA, TASKS_PER_CORE, server_settings
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PATIENCE_S = 90.0
@@ -111,6 +114,23 @@ def stop(name: str) -> None:
         while server.alive and time.monotonic() < end:
             time.sleep(0.1)
     (folder() / f"{name}.json").unlink()
+
+
+@contextmanager
+def temporary(names: Sequence[str], cores: int, memory: str) -> Iterator[dict[str, Server]]:
+    """Servers that are started together, and gone afterwards with all that they wrote. For runs of minutes."""
+
+    def begin(name: str) -> Server:
+        return start(name, cores, memory, None, QUICK_JAVA, lambda: None)
+
+    try:
+        with ThreadPoolExecutor(len(names)) as together:
+            found = list(together.map(begin, names))
+        yield dict(zip(names, found, strict=True))
+    finally:
+        for name in servers().keys() & set(names):
+            stop(name)
+            shutil.rmtree(folder() / name, ignore_errors=True)
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, log: Path, look: Callable[[], None]) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,7 @@ MEMORY = "3g"
 CAPPED = (
     "Every node is a Spark Connect server on one machine, held to a share of a core while it is measured: as soon "
     "as it has used more CPU time it is stopped (SIGSTOP) until its share has caught up. Starting is neither "
-    "measured nor capped."
+    "measured nor capped. Their JVMs use the first compiler only: on a share of a core the second one takes most of it."
 )
 
 
@@ -50,18 +49,10 @@ class Machines:
 
 @contextmanager
 def machines(count: int, progress: Progress) -> Iterator[Machines]:
-    with ExitStack() as stack:
-        prefix = "towpath-reproduce-"
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True))
-        servers: dict[str, Server] = {}
-        for n in range(1, count + 1):
-            progress(f"starting node {n} of {count}", 0.0)
-            name = f"reproduce-{os.getpid()}-{n}"
-            servers[f"n{n}"] = server.start(name, 1, MEMORY, None, {}, lambda: None)
-            stack.callback(_stop, name)
-        yield Machines(servers, Path(folder))
-
-
-def _stop(name: str) -> None:
-    server.stop(name)
-    shutil.rmtree(server.folder() / name, ignore_errors=True)
+    names = [f"reproduce-{os.getpid()}-{n}" for n in range(1, count + 1)]
+    progress(f"starting {count} nodes", 0.0)
+    with (
+        tempfile.TemporaryDirectory(prefix="towpath-reproduce-", ignore_cleanup_errors=True) as folder,
+        server.temporary(names, cores=1, memory=MEMORY) as started,
+    ):
+        yield Machines({f"n{n}": found for n, found in enumerate(started.values(), start=1)}, Path(folder))

@@ -14,7 +14,7 @@ from towpath.reproduce.report import Cell, Lines, Progress, Report, Scale, Serie
 PLANNERS = ("round_robin", "grouping")
 PLANS: Mapping[Scale, Plan] = {
     "tiny": Plan(groups=2, queries=2, rate=20, chunk_s=5),
-    "default": Plan(groups=3, queries=4, rate=1000, chunk_s=5),
+    "default": Plan(groups=3, queries=4, rate=500, chunk_s=5),
     "full": Plan(groups=12, queries=6, rate=1000),
 }
 NODES: Mapping[Scale, tuple[int, ...]] = {"tiny": (1, 2), "default": (1, 2, 3), "full": (1, 2, 3, 4, 5)}
