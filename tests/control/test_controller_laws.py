@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from towpath.control.fence import OPEN, UNDECIDED, Step
 from towpath.control.records import BEGINNING_US, Status
+from towpath.control.resting import AFTER_S
 from towpath.errors import MoveRefused
 
 from .world import DELAY, SECOND, SQL, Carrier, World, losses, submission
@@ -33,6 +34,7 @@ class Decisions(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.world = World(Path(self.folder.name) / "journal.sqlite", NODES)
+        self.now_s = 0.0
 
     def teardown(self) -> None:
         self.world.journal.close()
@@ -151,6 +153,17 @@ class Decisions(RuleBasedStateMachine):
                 carrier.repeat_batch(name)
         self.world.back(node)
 
+    @rule(data=st.data(), seconds=st.sampled_from((AFTER_S / 2, AFTER_S)))
+    def time_passes(self, data: st.DataObject, seconds: float) -> None:
+        """Carriers that nobody needs stop; perhaps nobody hears of their last batches, or only after they go on."""
+        before = {name for name, carrier in self.world.carriers.items() if carrier.running}
+        self.now_s += seconds
+        self.world.act(self.world.controller.stop_unneeded(self.now_s))
+        self.world.save()
+        for name in sorted(before):
+            if not self.world.carriers[name].running and data.draw(st.booleans()):
+                self.world.carriers[name].events.clear()
+
     @precondition(some_run)
     @rule(data=st.data(), written=st.booleans())
     def fail(self, data: st.DataObject, written: bool) -> None:
@@ -232,7 +245,10 @@ class Decisions(RuleBasedStateMachine):
             fragment = state.fragments[part.fragment]
             if part.windowed and part.until_us not in (None, BEGINNING_US) and fragment.status is Status.GONE:
                 watermark = self.world.carriers[fragment.carrier].watermark
-                assert watermark is not None and watermark >= (part.until_us or 0)
+                ends = [part.until_us or 0]
+                if part.moved_us is not None:  # what begins behind the fence is another's
+                    ends.append(part.moved_us + fragment.span_us)
+                assert watermark is not None and watermark >= min(ends)
 
 
 class Moving(Decisions):

@@ -18,7 +18,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "journal.sqlite", ("a", "b", "c"))
 
 
-def leave(world: World) -> list[str]:
+def leave(world: World, now_s: float = 0.0) -> list[str]:
     """What the engine does with every poll; returns where fragments set out to."""
     found = world.controller.leaving()
     for fragment, node, reason in found:
@@ -26,7 +26,7 @@ def leave(world: World) -> list[str]:
         query = world.controller.state.queries[part.query]
         pipeline = planned_of(query.sql).pipelines[part.select]
         world.act(world.controller.move(fragment, pipeline, node, reason))
-    world.act(world.controller.stop_idle())
+    world.act(world.controller.stop_unneeded(now_s))
     return [node for _, node, _ in found]
 
 

@@ -37,6 +37,7 @@ from towpath.control.records import (
     State,
     Status,
 )
+from towpath.control.resting import Resting
 from towpath.errors import MoveRefused, NodeRefused
 from towpath.plan.assignment import Row, group_columns, log_columns
 from towpath.plan.cut import WHOLE
@@ -74,6 +75,7 @@ class Controller:
         self._ledger = Ledger(state, catalog, nodes)
         self._moves = Moves(self._ledger)
         self._draining = Draining(self._ledger, self._moves)
+        self._resting = Resting(self._ledger)
         self._copies = Copies(self._ledger, self._moves)
         self._failover = Failover(self._ledger)
         self.links = Links(self._ledger)
@@ -240,8 +242,9 @@ class Controller:
         apart = [(f, node, "another copy of the query is on that node, too") for f, node in self._copies.parting()]
         return drained or apart
 
-    def stop_idle(self) -> list[Instruction]:
-        return self._draining.idle_carriers()
+    def stop_unneeded(self, now_s: float) -> list[Instruction]:
+        """Stops carriers that nobody has needed for a while, by a clock that only goes on."""
+        return self._resting.stop(now_s)
 
     def node_state(self, node: str) -> str:
         """open, lost, draining (something still runs there), or drained."""
@@ -250,7 +253,9 @@ class Controller:
     # --- events ------------------------------------------------------------------------------------------------------
 
     def handle(self, event: BatchDone) -> list[Instruction]:
-        carrier, run = self.state.carriers[event.carrier], self._ledger.runs[event.carrier]
+        carrier, run = self.state.carriers[event.carrier], self._ledger.runs.get(event.carrier)
+        if run is None:
+            return []  # its last micro-batch, heard after it was told to stop: nobody needs it
         before_us, newest_before_us = run.hear(event, carrier.delay_us), carrier.newest_us
         self._observe(carrier, event)
         for fragment in list(self._ledger.waiting.get(carrier.id, {}).values()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towpath.control.fence import UNDECIDED
 from towpath.control.history import Kind
-from towpath.control.ledger import Instruction, Ledger, StopCarrier
+from towpath.control.ledger import Instruction, Ledger
 from towpath.control.moves import Moves
 from towpath.control.records import NodeRecord, Status
 from towpath.errors import NodeRefused
@@ -69,19 +69,6 @@ class Draining:
             sizes[target] += 1
             found.append((fragment, target))
         return found
-
-    def idle_carriers(self) -> list[Instruction]:
-        """Stops the carriers of such nodes that nobody needs any more."""
-        idle = [
-            name
-            for name in self._ledger.runs
-            if self._ledger.draining(self._ledger.state.carriers[name].node)
-            and not self._ledger.present.get(name)
-            and not self._ledger.waiting.get(name)
-        ]
-        for name in idle:
-            del self._ledger.runs[name]
-        return [StopCarrier(name) for name in idle]
 
     def state(self, node: str) -> str:
         if not self._ledger.draining(node):

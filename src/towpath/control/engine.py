@@ -213,7 +213,7 @@ class Engine:
         begun: list[Instruction] = []
         for fragment, node, reason in self.controller.leaving():
             begun += self.controller.move(fragment, self._pipeline_of(fragment), node, reason)
-        self._act([*begun, *self.controller.stop_idle()])
+        self._act([*begun, *self.controller.stop_unneeded(time.monotonic())])
 
     def _tick_idle(self) -> None:
         """A stream that has gone silent must not keep the last windows open: its event time goes on with the clock."""
@@ -329,7 +329,7 @@ class Engine:
                     log.info("starting carrier %s on %s: %s", carrier.id, carrier.node, carrier.template.family.kind)
                     self._node(carrier.id).start(carrier.id, carrier.template, carrier.epoch)
                 case StopCarrier():
-                    log.info("stopping carrier %s on %s, which is drained", carrier.id, carrier.node)
+                    log.info("stopping carrier %s on %s", carrier.id, carrier.node)
                     self._node(carrier.id).stop(carrier.id)
 
     def _node(self, carrier: str) -> Runtime:

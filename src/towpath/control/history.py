@@ -26,6 +26,7 @@ class Kind(StrEnum):
     CARRIER_STARTED = "carrier started"
     CARRIER_FAILED = "carrier failed"
     CARRIER_RESTARTED = "carrier restarted"
+    CARRIER_STOPPED = "carrier stopped"
     NODE_LOST = "node lost"
     NODE_SLOW = "node slow"
     NODE_JOINED = "node joined"

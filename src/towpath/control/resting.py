@@ -1,0 +1,38 @@
+"""Carriers that nobody needs any more: they cost their node a micro-batch in every trigger. Decides; does nothing.
+
+A query that was withdrawn or has moved leaves its carrier behind. After a while it stops; should a query need it again
+it goes on from its checkpoint, and that query answers for what comes then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from towpath.control.history import Kind
+from towpath.control.ledger import Instruction, Ledger, StopCarrier
+
+AFTER_S = 60.0  # fragments come back sooner than that when a policy changes its mind
+
+
+class Resting:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._since: dict[str, float] = {}  # by carrier, when it was first seen that nobody needs it
+
+    def stop(self, now_s: float) -> list[Instruction]:
+        """Stops those that nobody has needed for long; on nodes that are being drained at once."""
+        ledger = self._ledger
+        unneeded = [name for name in ledger.runs if not ledger.present.get(name) and not ledger.waiting.get(name)]
+        self._since = {name: self._since.get(name, now_s) for name in unneeded}
+        over = [name for name, since in self._since.items() if now_s - since >= AFTER_S or self._drained(name)]
+        return [*self._stopped(over)]
+
+    def _drained(self, carrier: str) -> bool:
+        return self._ledger.draining(self._ledger.state.carriers[carrier].node)
+
+    def _stopped(self, carriers: Iterable[str]) -> Iterable[Instruction]:
+        for name in carriers:
+            node = self._ledger.state.carriers[name].node
+            del self._ledger.runs[name]
+            self._ledger.tell(Kind.CARRIER_STOPPED, f"carrier {name} on {node} stops: no query needs it", nodes=[node])
+            yield StopCarrier(name)
