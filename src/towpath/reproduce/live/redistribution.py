@@ -19,12 +19,12 @@ EVERY_S, WINDOW_S = 60, 20  # of event time: how often the thesis moves its join
 MOVES = 2  # of a section: there and back
 SHUTTLED: Mapping[Scale, Plan] = {
     "tiny": Plan(groups=2, queries=1, rate=5, window_s=WINDOW_S, chunk_s=10),
-    "default": Plan(groups=3, queries=1, rate=200, window_s=WINDOW_S, chunk_s=15),
+    "default": Plan(groups=2, queries=1, rate=200, window_s=WINDOW_S, chunk_s=15),
     "full": Plan(groups=3, queries=1, rate=500, window_s=WINDOW_S, chunk_s=6),
 }
 SKEWED: Mapping[Scale, Plan] = {
     "tiny": Plan(groups=1, queries=1, rate=5, chunk_s=10, cheap=1),
-    "default": Plan(groups=4, queries=1, rate=500, chunk_s=5, cheap=4),
+    "default": Plan(groups=3, queries=1, rate=500, chunk_s=5, cheap=3),
     "full": Plan(groups=8, queries=1, rate=1000, chunk_s=5, cheap=8),
 }
 STARTS: Mapping[Scale, tuple[str, ...]] = {
@@ -32,7 +32,7 @@ STARTS: Mapping[Scale, tuple[str, ...]] = {
     "default": ("round_robin",),
     "full": ("round_robin", "grouping"),
 }
-DECIDING: Mapping[Scale, int] = {"tiny": 1, "default": 24, "full": 100}  # chunks while the policy may move
+DECIDING: Mapping[Scale, int] = {"tiny": 1, "default": 16, "full": 100}  # chunks while the policy may move
 SHARE = 0.7
 TRIGGER_MS = 200
 WARM_CHUNKS = 2
