@@ -71,8 +71,23 @@ def test_the_first_trigger_of_a_carrier_says_nothing_about_the_others(monitor: M
     assert (figures.median_s, figures.slowest_s, figures.carriers[0].trigger_s) == (1.5, 1.5, 1.5)
 
 
-def test_restarts_are_counted(monitor: Monitor) -> None:
+def test_restarts_are_counted(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Controller, "runs", lambda *_: True)
     monitor.hear([batch(0, first=True), batch(1), CarrierFailed("c0", "gone")])
+    assert monitor.figures().restarts == 0
+    monitor.hear([batch(2, first=True)])
+    assert monitor.figures().restarts == 1
+
+
+def test_a_carrier_that_rested_did_not_have_to_be_started_again(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [True]
+    monkeypatch.setattr(Controller, "runs", lambda *_: runs[0])
+    monitor.hear([batch(0, first=True)])
+    for runs[0] in (True, False, True):
+        assert monitor.figures().restarts == 0
+    monitor.hear([batch(1, first=True)])
     assert monitor.figures().restarts == 0
     monitor.hear([batch(2, first=True)])
     assert monitor.figures().restarts == 1

@@ -85,6 +85,7 @@ class _Heard:
 
     rows: int = 0
     starts: int = 0
+    rests: bool = False  # nobody needs it; when somebody does it is started, and that is nothing to worry about
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     rate: Rate = field(default_factory=Rate)
 
@@ -104,7 +105,8 @@ class Monitor:
             if isinstance(event, BatchDone):
                 heard = self._heard.setdefault(event.carrier, _Heard())
                 heard.rows += event.rows
-                heard.starts += event.first
+                heard.starts += event.first and not heard.rests
+                heard.rests = heard.rests and not event.first
                 heard.seconds.append(event.seconds)
 
     def figures(self) -> Figures:
@@ -134,6 +136,7 @@ class Monitor:
         queries = Counter(carrier for carrier, _ in users)
         for carrier in state.carriers.values():
             heard = self._heard.setdefault(carrier.id, _Heard())
+            heard.rests = heard.rests or (heard.starts > 0 and not self._controller.runs(carrier.id))
             yield CarrierFigures(
                 carrier.id,
                 carrier.template.family.kind,
