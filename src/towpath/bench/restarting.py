@@ -13,7 +13,8 @@ from towpath.bench import plain
 from towpath.bench.endpoints import node_at
 from towpath.bench.workloads import KINDS
 from towpath.errors import RuntimeFailure
-from towpath.spark.connect import connect, functions_of
+from towpath.spark.connect import connect
+from towpath.spark.modes import functions_of
 from towpath.spark.server import Server
 
 LOOK_S = 0.1

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import os
 import socket
-import threading
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,9 +20,6 @@ ANSWER_S = 10.0
 LISTENS_S = 1.0
 # About 15 s in all, instead of PySpark's ten minutes: whether a node is lost is decided elsewhere, and sooner.
 RETRIES, RETRY_MS = 6, 4000
-# PySpark asks the environment, not the session, whose functions to make.
-_SWITCH = "SPARK_CONNECT_MODE_ENABLED"
-_switching = threading.Lock()
 
 
 def connect(name: str, node: ConnectNode, store: Path) -> SparkSession:
@@ -71,19 +64,3 @@ def listens(address: str) -> bool:
 def _host_and_port(address: str) -> tuple[str, int]:
     found = urlsplit(address.partition("/;")[0])
     return found.hostname or "", found.port or PORT
-
-
-@contextmanager
-def functions_of(session: SparkSession) -> Iterator[None]:
-    """Within this, pyspark.sql.functions makes expressions for this kind of session."""
-    with _switching:
-        if is_remote(session):
-            os.environ[_SWITCH] = "1"
-        try:
-            yield
-        finally:
-            os.environ.pop(_SWITCH, None)
-
-
-def is_remote(session: SparkSession) -> bool:
-    return type(session).__module__.startswith("pyspark.sql.connect.")

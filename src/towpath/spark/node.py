@@ -15,6 +15,7 @@ from towpath.errors import RuntimeFailure
 from towpath.spark.assignment_source import AssignmentSource
 from towpath.spark.feeds import FeedSource
 from towpath.spark.links import LinkSource
+from towpath.spark.modes import own_spark
 
 # The default manager forks `chmod` for every checkpoint file when Hadoop's native library is missing: 30 ms a commit
 # instead of 8.
@@ -84,7 +85,8 @@ def open_session(settings: NodeSettings, log_folder: Path) -> SparkSession:
     for key, value in everything.items():
         builder = builder.config(key, value)
     try:
-        session = builder.getOrCreate().newSession()
+        with own_spark():
+            session = builder.getOrCreate().newSession()
     except PySparkException as error:
         wanted = settings.spark.get("spark.jars.packages")
         hint = f"\n    -> if it could not fetch {wanted}, name jar files under `jars` of the node" if wanted else ""

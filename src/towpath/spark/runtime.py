@@ -28,8 +28,8 @@ from towpath.schema import is_link, stream_of
 from towpath.spark import assignments
 from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types
-from towpath.spark.connect import functions_of, is_remote
 from towpath.spark.inputs import InputPlace, open_input, open_links
+from towpath.spark.modes import functions_of, is_remote
 from towpath.spark.node import register_sources
 from towpath.store import Store
 from towpath.streams.definition import StreamDef
