@@ -115,7 +115,8 @@ class DataPlane:
 
     def work(self, node: int, seconds: float) -> int:
         """A node works for itself when everything before it in the queue is done; the number of the errand."""
-        parcels.append(self.t, node, self._errand(parcels.ERRAND, seconds))
+        p = self._errand(parcels.ERRAND, seconds)  # before self.t is asked for: the tables may grow with it
+        parcels.append(self.t, node, p)
         self._call(node)
         return self._errands
 
@@ -123,14 +124,16 @@ class DataPlane:
         """An errand on the heels of all that was sent from node to node: done when that is processed."""
         if source == target:
             return self.work(target, 0.0)
+        p = self._errand(parcels.ERRAND, 0.0)
         with _as_compiled():
-            parcels.send(self.t, self._errand(parcels.ERRAND, 0.0), source, target, 0.0, self.now)
+            parcels.send(self.t, p, source, target, 0.0, self.now)
         return self._errands
 
     def flag(self, source: int, target: int) -> int:
         """An errand on the heels of all that was sent from node to node: done when that has arrived."""
+        p = self._errand(parcels.FLAG, 0.0)
         with _as_compiled():
-            parcels.send(self.t, self._errand(parcels.FLAG, 0.0), source, target, 0.0, self.now)
+            parcels.send(self.t, p, source, target, 0.0, self.now)
         return self._errands
 
     def _errand(self, kind: int, seconds: float) -> int:
