@@ -39,6 +39,17 @@ def carrier_of(world: World, query: str) -> str:
     return world.controller.state.fragments[world.part(query).fragment].carrier
 
 
+def stopped(world: World) -> str:
+    """The carrier of a query that is withdrawn, when it has stopped."""
+    left = carrier_of(world, "q")
+    world.withdraw("q")
+    read(world, 4)
+    pass_time(world, 0.0)
+    pass_time(world, AFTER_S)
+    assert left not in running(world)
+    return left
+
+
 def test_a_carrier_with_a_query_never_stops(world: World) -> None:
     before = running(world)
     for now in (0.0, AFTER_S, 100 * AFTER_S):
@@ -75,21 +86,13 @@ def test_one_that_is_needed_again_in_time_goes_on(world: World) -> None:
 
 
 def test_what_it_says_after_it_was_told_to_stop_does_no_harm(world: World) -> None:
-    left = carrier_of(world, "q")
-    world.withdraw("q")
-    read(world, 4)
-    pass_time(world, 0.0)
-    pass_time(world, AFTER_S)
+    left = stopped(world)
     late = batch_done(left, 4, world.controller.state.carriers[left].version, [5 * SECOND])
     assert world.controller.handle(late) == []
 
 
 def test_a_query_that_needs_it_again_starts_it_and_answers_for_what_comes(world: World) -> None:
-    left = carrier_of(world, "q")
-    world.withdraw("q")
-    read(world, 4)
-    pass_time(world, 0.0)
-    pass_time(world, AFTER_S)
+    left = stopped(world)
     world.submit(submission("again", "filter", from_now=True))
     assert left in running(world) and carrier_of(world, "again") == left
     for second in range(10, 16):

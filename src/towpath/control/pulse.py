@@ -10,7 +10,7 @@ import logging
 import shutil
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -41,7 +41,7 @@ class Vitals:
     """Compares each moment with the one before. Pure."""
 
     last: Moment
-    full_since_s: float | None = field(default=None)
+    full_since_s: float | None = None
 
     def look(self, now: Moment) -> list[Noticed]:
         passed_s = now.monotonic_s - self.last.monotonic_s
