@@ -88,6 +88,9 @@ class Store:
             copy = index.with_suffix(".new")
             shutil.copyfile(index, copy)
             os.replace(copy, index)
+        for unfinished in (folder / "checkpoint").glob("*/.*.tmp"):
+            # Spark killed while it wrote its first line of all: it would take the checkpoint for that of another query.
+            unfinished.unlink(missing_ok=True)
         return folder
 
     def assignments(self, carrier: str) -> Path:

@@ -32,7 +32,7 @@ def test_all_kinds_are_there(count: int) -> None:
     catalog = market.job(Path("store"), 2).catalog
     found = {kind(parse(sql, catalog, name)) for name, sql in market.queries.items()}
     assert found == {"filter", "aggregate", "join", "aggregate over a join", "union"}
-    assert len(KINDS) == 7
+    assert len(KINDS) == 8
 
 
 def test_some_queries_are_repeated() -> None:
@@ -60,7 +60,7 @@ def test_queries_come_and_go(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [FEWEST, 1000])
-def test_every_node_begins_with_kinds_of_its_own(count: int) -> None:
+def test_every_node_begins_with_kinds_of_its_own_and_with_filters(count: int) -> None:
     job = Market.of(count, 10).job(Path("store"), 2)
     catalog = job.catalog
     kinds: dict[str, set[str]] = {node: set() for node in NODES}
@@ -69,8 +69,8 @@ def test_every_node_begins_with_kinds_of_its_own(count: int) -> None:
         kinds[query.node].add(kind(parse(query.sql, catalog, name)))
     assert kinds == {
         "left": {"filter", "union"},
-        "middle": {"aggregate"},
-        "right": {"join", "aggregate over a join"},
+        "middle": {"filter", "aggregate"},
+        "right": {"filter", "join", "aggregate over a join"},
     }
 
 

@@ -136,3 +136,14 @@ def test_a_shape_of_its_own_for_every_query_still_shares_carriers(tmp_path: Path
         running.drain()
         assert len(running.engine.carriers) == 1
         assert [running.results(f"q{n}").num_rows for n in range(20)] == [1 if n < 6 else 2 for n in range(20)]
+
+
+def test_a_node_killed_while_it_wrote_the_first_line_of_a_checkpoint(tmp_path: Path) -> None:
+    job = write_job(tmp_path, ["s"], {"q": "SELECT k FROM s WHERE x > 1"})
+    offsets = tmp_path / "job.store" / "carriers" / "c0" / "e0" / "checkpoint" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.7f1d.tmp").write_text("v1")
+    arrive(tmp_path, "s", [(1, 2.0, 1), (2, 0.0, 2)])
+    with start(job) as running:
+        running.drain()
+        assert running.results("q")["k"].to_pylist() == [1]

@@ -38,16 +38,16 @@ SHOWN_DIFFERENCES = 10
 SHORTEST_S = 10
 
 
-@click.command("demo", epilog="Example: towpath demo --queries 1000 --seconds 50")
+@click.command("demo", epilog="Example: towpath demo --queries 1000 --seconds 70")
 @click.option("--queries", type=click.IntRange(min=FEWEST), default=1000, show_default=True, help="Standing queries.")
-@click.option("--seconds", type=click.IntRange(min=SHORTEST_S), default=50, show_default=True, help="How long to run.")
+@click.option("--seconds", type=click.IntRange(min=SHORTEST_S), default=70, show_default=True, help="How long to run.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here.")
 @click.option("--keep", is_flag=True, help="Keep the store, to look at it with `towpath results`.")
 @click.pass_context
 def command(ctx: click.Context, queries: int, seconds: int, json_file: Path | None, keep: bool) -> None:
     """Run a made-up auction market with many standing queries, and check every answer against DuckDB.
 
-    Three nodes run it. After a third of the time a rush of greedy queries comes to one of them, and the policy moves
+    Three nodes run it. When all of it runs, a rush of greedy queries comes to one of them, and the policy moves
     fragments to the others while data flows. Later queries are submitted and withdrawn. Nothing is restarted for it.
     """
     with _store(keep) as store:
@@ -136,13 +136,15 @@ def _view(scene: Scene, market: Market, sql: str, newest: pa.Table) -> Renderabl
 
 
 def _rows(scene: Scene) -> list[tuple[str, str]]:
+    from towpath.demo.market import TRIGGER_MS
+
     figures = scene.figures
     return [
         ("standing queries", f"{figures.queries:,}, run by {len(figures.carriers)} carriers (Spark streaming queries)"),
         ("rows in", _rows_in(scene)),
         ("results out", f"{figures.results_per_s:,.0f}/s, {figures.results:,} so far"),
         (
-            "trigger, of 2 s",
+            f"trigger, of {TRIGGER_MS / 1000:g} s",
             f"median {seconds_text(figures.median_s)}, 95th percentile {seconds_text(figures.slowest_s)}",
         ),
         ("changed live", _changes(scene)),
@@ -197,7 +199,7 @@ def _report(market: Market, running: Scene, drained: Scene, checked: list[Checke
         "carriers_restarted": figures.restarts,
         "submitted_live": drained.submitted,
         "withdrawn_live": drained.withdrawn,
-        "fragments_moved": drained.moved,
+        "fragments_moved": running.moved,
         "nodes": {n.node: {"fragments": n.fragments, "load": round(n.load, 3)} for n in running.nodes},
         "seconds": market.seconds,
         "events": market.total_events,

@@ -181,9 +181,11 @@ class Journal:
     # --- about -------------------------------------------------------------------------------------------------------
 
     def _about(self, key: str, default: str) -> str:
-        with self._db:
-            self._db.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (key, default))
-        return str(self._db.execute("SELECT value FROM about WHERE key = ?", (key,)).fetchone()[0])
+        found = self._db.execute("SELECT value FROM about WHERE key = ?", (key,)).fetchone()
+        if found is None:
+            with self._db:
+                self._db.execute("INSERT INTO about VALUES (?, ?)", (key, default))
+        return default if found is None else str(found[0])
 
     def _make_tables(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")

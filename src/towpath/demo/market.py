@@ -1,12 +1,13 @@
 """The market as a job: three generated streams that end, three nodes, standing queries, and some that come and go.
 
-Each node begins with some kinds of queries. After two fifths of the time a rush of greedy queries comes to one of them,
-and the policy takes a part of it to the others.
+Each node begins with some kinds of queries, and all with filters of bids. When all run, a rush of greedy filters comes
+to one of them, and the policy takes a part of it to the others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import duckdb
@@ -28,9 +29,11 @@ DISORDER = "1 second"
 CHANGED_SHARE = 50  # one query in so many is submitted in the middle of the run, and one withdrawn
 RUSH_SHARE = 40  # one query in so many comes with the rush
 
-# Where queries begin, by kind; a kind that is not here begins on the first node.
+# Where queries begin, by kind; the others are dealt to all nodes in turn.
 NODES = ("left", "middle", "right")
 HOMES = {
+    "filter of auctions": "left",
+    "union": "left",
     "tumbling aggregate": "middle",
     "hopping aggregate": "middle",
     "2-way join": "right",
@@ -59,13 +62,14 @@ class Market:
     def of(cls, queries: int, seconds: int) -> Market:
         """So many queries, those that come with the rush included."""
         rush = max(1, queries // RUSH_SHARE)
-        homes = {name: HOMES.get(kind, NODES[0]) for name, kind in kinds_of(queries - rush).items()}
+        turns = cycle(NODES)
+        homes = {name: HOMES.get(kind) or next(turns) for name, kind in kinds_of(queries - rush).items()}
         return cls(market_queries(queries - rush), homes, greedy_queries(rush), seconds)
 
     @property
-    def rush_s(self) -> float:
-        """When the rush comes."""
-        return self.seconds * 2 / 5
+    def rush_s(self) -> tuple[float, float]:
+        """When the rush comes: not before the first, and by the second even if not all carriers have begun."""
+        return self.seconds * 0.45, self.seconds * 0.55
 
     @property
     def late_comers(self) -> list[str]:

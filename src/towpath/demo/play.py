@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from towpath.api import start
 from towpath.control.fence import UNDECIDED, Step
+from towpath.control.journal import Journal
 from towpath.control.records import MoveRecord
 from towpath.demo.check import Checked, check
 from towpath.demo.market import RUSHED, Market
@@ -61,7 +63,9 @@ class Play:
         self._running = start(market.job(store, cores))
         self._monitor = Monitor(self._running.engine.controller, Store(store))
         self._rate = Rate()
-        self._begun = time.monotonic()
+        # The market opened when the job began, before its carriers were started.
+        with closing(Journal(Store(store).journal, read_only=True)) as journal:
+            self._begun = time.monotonic() - (time.time() - journal.anchor_us / 1e6)
         self._submitted = self._withdrawn = 0
 
     def run(self, look: Callable[[], None]) -> None:
@@ -79,12 +83,12 @@ class Play:
             left = self._begun + second - time.monotonic()
             self._running.run(seconds=max(0.0, left), stopped=stopped, watch=watch)
 
-        half = self._market.seconds / 2
-        run_until(self._market.rush_s)
-        run_until(half, begun)  # a slow machine is given time to start everything before the rush
-        self._rush()
-        run_until(half)
+        earliest, latest = self._market.rush_s
+        run_until(earliest)
+        run_until(latest, begun)  # a slow machine is given time to start everything before the rush
+        # Together: a policy begins anew when queries have come or gone, and then has to see for a while what they do.
         self._change_queries()
+        self._rush()
         run_until(self._market.seconds)
 
     def scene(self) -> Scene:

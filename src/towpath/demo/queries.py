@@ -36,8 +36,8 @@ CONSTANTS: dict[str, Draw] = {
 # How many of a hundred queries are of a kind, and its shapes. Joins filter the rarer streams, so that all of one kind
 # join in the same order and share a carrier.
 KINDS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "filter": (
-        40,
+    "filter of bids": (
+        30,
         (
             "SELECT auction, bidder, price FROM bids WHERE price > {high}",
             "SELECT auction, price FROM bids WHERE channel = {channel} AND price >= {high}",
@@ -45,6 +45,11 @@ KINDS: dict[str, tuple[int, tuple[str, ...]]] = {
             "WHERE channel IN ('web', {channel}) AND price > {high}",
             "SELECT bidder, price FROM bids WHERE bidder % 50 = {rest} AND price > {high}",
             "SELECT auction, price FROM bids WHERE url LIKE {ending} AND price BETWEEN {high} AND {bound}",
+        ),
+    ),
+    "filter of auctions": (
+        10,
+        (
             "SELECT id, seller, reserve FROM auctions WHERE item = {item} AND reserve < {reserve}",
             "SELECT id, upper(item) AS item, reserve - initial_bid AS margin FROM auctions WHERE category = {category}",
         ),

@@ -40,6 +40,9 @@ DEFAULTS = {
     # Local files need no checksum files beside them.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.scheduler.mode": "FAIR",
+    # For every column of a plan PySpark would note which line of ours made it: most of the calls that a carrier's start
+    # takes (docs/design/demo.md).
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Starting many carriers at once keeps a small machine busy; a Python worker may need more than 15 s to answer.
     "spark.python.authenticate.socketTimeout": "120s",
     "spark.sql.adaptive.enabled": "false",
