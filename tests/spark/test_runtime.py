@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
+from towpath.spark.connect import _reason
 from towpath.spark.runtime import BUSY, PAUSES_S, SparkRuntime, _headline, pause_after
 from towpath.store import Store
 
@@ -109,3 +110,14 @@ def test_the_spark_of_this_process_is_asked_every_time(tmp_path: Path) -> None:
     runtime.events()
     runtime.events()
     assert session.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ('<_InactiveRpcError of RPC:\n\tstatus = X\n\tdetails = "Deadline Exceeded"\n>: RPC', "Deadline Exceeded"),
+        ("[Errno 111] Connection refused\nand more", "[Errno 111] Connection refused"),
+    ],
+)
+def test_why_an_endpoint_does_not_answer_is_a_line(error: str, reason: str) -> None:
+    assert _reason(RuntimeError(error)) == reason
