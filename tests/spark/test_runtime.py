@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from towpath.spark.connect import _reason
-from towpath.spark.runtime import BUSY, PAUSES_S, SparkRuntime, _headline, pause_after
+from towpath.spark.failures import BUSY, PAUSES_S, headline, pause_after, reason
+from towpath.spark.runtime import SparkRuntime
 from towpath.store import Store
 
 OFTEN = len(PAUSES_S) + 1
@@ -46,7 +46,7 @@ towpath.errors.StoreError: s/1.csv: not a number in line 3
 
 
 @pytest.mark.parametrize(
-    ("error", "headline"),
+    ("error", "line"),
     [
         pytest.param("[PATH_NOT_FOUND] no such path\n\tat org.apache", "[PATH_NOT_FOUND] no such path", id="Spark's"),
         pytest.param(IN_A_WORKER, "IOException: No space left on device", id="the cause in a stack trace"),
@@ -54,8 +54,8 @@ towpath.errors.StoreError: s/1.csv: not a number in line 3
         pytest.param("it died: Traceback (most recent call last):\n  File 1", "it died", id="no cause to be found"),
     ],
 )
-def test_a_failure_in_a_line(error: str, headline: str) -> None:
-    assert _headline(RuntimeError(error)) == headline
+def test_a_failure_in_a_line(error: str, line: str) -> None:
+    assert headline(RuntimeError(error)) == line
 
 
 class Session:
@@ -113,11 +113,11 @@ def test_the_spark_of_this_process_is_asked_every_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"),
+    ("error", "line"),
     [
         ('<_InactiveRpcError of RPC:\n\tstatus = X\n\tdetails = "Deadline Exceeded"\n>: RPC', "Deadline Exceeded"),
         ("[Errno 111] Connection refused\nand more", "[Errno 111] Connection refused"),
     ],
 )
-def test_why_an_endpoint_does_not_answer_is_a_line(error: str, reason: str) -> None:
-    assert _reason(RuntimeError(error)) == reason
+def test_why_an_endpoint_does_not_answer_is_a_line(error: str, line: str) -> None:
+    assert reason(RuntimeError(error)) == line

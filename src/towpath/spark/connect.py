@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import re
 import socket
 import uuid
 from pathlib import Path
@@ -13,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from towpath.errors import RuntimeFailure
 from towpath.nodes import ConnectNode
+from towpath.spark.failures import reason
 from towpath.spark.node import session_settings
 
 USER = "towpath"
@@ -47,17 +47,10 @@ def connect(name: str, node: ConnectNode, store: Path) -> SparkSession:
                 session.conf.set(key, value)
     except Exception as error:  # gRPC's own, and PySpark's, by version
         raise RuntimeFailure(
-            f"node {name}: {node.address} does not answer as a Spark Connect endpoint: {_reason(error)}\n"
+            f"node {name}: {node.address} does not answer as a Spark Connect endpoint: {reason(error)}\n"
             "    -> see that it runs (`towpath node list` for those of this machine) and that its version is PySpark's"
         ) from error
     return session  # type: ignore[return-value]  # the two kinds of session have one interface, not one class
-
-
-def _reason(error: Exception) -> str:
-    """In a line. gRPC prints a record of several, in which one says why."""
-    text = str(error)
-    details = re.search(r'details = "(.+)"', text)
-    return details[1] if details else text.partition("\n")[0]
 
 
 def listens(address: str) -> bool:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -23,23 +20,21 @@ from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
 from towpath.results.links import LinkIndex
 from towpath.results.log import RESULTS
-from towpath.runtime.carriers import BatchDone, CarrierFailed, CarrierStumbled, Event
+from towpath.runtime.carriers import CarrierFailed, CarrierStumbled, Event
 from towpath.schema import is_link, stream_of
 from towpath.spark import assignments
 from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types
+from towpath.spark.failures import headline, pause_after
 from towpath.spark.inputs import InputPlace, open_input, open_links
 from towpath.spark.modes import functions_of, is_remote
 from towpath.spark.node import register_sources
+from towpath.spark.progress import batch_done
 from towpath.store import Store
 from towpath.streams.definition import StreamDef
 
 log = logging.getLogger(__name__)
 
-# A carrier that fails is started again after these pauses, as long as no micro-batch succeeds between them.
-PAUSES_S = (0.5, 2.0, 5.0, 10.0, 20.0)
-# A Python process of the carrier took longer than the 10 s that Spark allows: the node is busy, the carrier is not ill.
-BUSY = "Python worker failed to connect back"
 LOOK_S = 0.1
 LONGEST_REST_S = 1.0  # between two looks at the carriers of an endpoint
 
@@ -183,13 +178,13 @@ class SparkRuntime:
     def _note_failure(self, carrier: str, error: BaseException) -> None:
         self._queries.pop(carrier, None)
         times = self._failures[carrier] = self._failures.get(carrier, 0) + 1
-        log.error("carrier %s failed, %d times in a row: %s", carrier, times, _headline(error))
+        log.error("carrier %s failed, %d times in a row: %s", carrier, times, headline(error))
         log.info("all that Spark says of it: %s", error)
         if (pause_s := pause_after(times, error)) is None:
-            self._news.append(CarrierFailed(carrier, _headline(error)))
+            self._news.append(CarrierFailed(carrier, headline(error)))
         else:
             self._again_at[carrier] = time.monotonic() + pause_s
-            self._news.append(CarrierStumbled(carrier, _headline(error)))
+            self._news.append(CarrierStumbled(carrier, headline(error)))
 
     def _revive(self) -> None:
         """Starts carriers that failed again, after a pause that grows: a full disk or a busy machine passes."""
@@ -208,7 +203,7 @@ class SparkRuntime:
         first = seen < 0
         found: list[Event] = []
         for progress in fresh:
-            done = _batch_done(carrier, progress, len(self._inputs[carrier]), first=first)
+            done = batch_done(carrier, progress, len(self._inputs[carrier]), first=first)
             found.append(replace(done, joined=self._joined(carrier)))
             first = False
         if fresh:
@@ -313,13 +308,6 @@ class SparkRuntime:
                 del self._queries[carrier]  # nothing is revived on the way out
 
 
-def pause_after(times: int, error: BaseException) -> float | None:
-    """How long a carrier that has failed so often in a row is left alone; None to give it up."""
-    if times <= len(PAUSES_S):
-        return PAUSES_S[times - 1]
-    return PAUSES_S[-1] if BUSY in str(error) else None
-
-
 def _writer(root: Path) -> Callable[[DataFrame, int], None]:
     """Writes a micro-batch as one directory, once: a repeated one that is there is only calculated, for its state."""
 
@@ -343,56 +331,3 @@ def _needed(template: Template, alias: str) -> list[str]:
 
 def _stateful(template: Template) -> bool:
     return bool(template.family.window or template.family.reach_us)
-
-
-def _batch_done(carrier: str, progress: Mapping[str, Any], inputs: int, *, first: bool) -> BatchDone:
-    metrics = {name: _metric(value) for name, value in progress["observedMetrics"].items()}
-    versions = [m["version"] for name, m in metrics.items() if name.startswith("version_")]
-    read = [metrics.get(f"input_i{n}") for n in range(inputs)]
-    states = progress["stateOperators"]
-    return BatchDone(
-        carrier=carrier,
-        batch=progress["batchId"],
-        version=min(versions) if versions and None not in versions else None,
-        newest_us=tuple(None if m is None else m["newest"] for m in read),
-        watermark_us=_watermark(progress),
-        rows=sum(m["rows"] for m in read if m is not None),
-        late=sum(s["numRowsDroppedByWatermark"] for s in states),
-        state_rows=sum(s["numRowsTotal"] for s in states),
-        seconds=progress["durationMs"].get("triggerExecution", 0) / 1000,
-        phases_ms={**progress["durationMs"], **_state_ms(states)},
-        first=first,
-    )
-
-
-def _state_ms(states: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """What state took of addBatch, added up over the tasks, which run side by side."""
-    spent = {"state": ("allUpdatesTimeMs", "allRemovalsTimeMs"), "stateCommit": ("commitTimeMs",)}
-    return {name: sum(s.get(key, 0) for s in states for key in keys) for name, keys in spent.items()} if states else {}
-
-
-def _metric(value: Any) -> Mapping[str, Any]:
-    """An observed row: one with fields here, values beside their schema from an endpoint."""
-    row: Mapping[str, Any] = value if isinstance(value, Mapping) else value.asDict()
-    if row.keys() == {"values", "schema"}:
-        return dict(zip((field["name"] for field in row["schema"]["fields"]), row["values"], strict=True))
-    return row
-
-
-def _watermark(progress: Mapping[str, Any]) -> int | None:
-    text = progress["eventTime"].get("watermark") if progress["eventTime"] else None
-    return None if text is None else round(datetime.fromisoformat(text).timestamp() * 1_000_000)
-
-
-def _headline(error: BaseException) -> str:
-    """What a user can make something of: our own message if it comes from a Python worker, else Spark's first line.
-
-    If that only announces a stack trace, the last exception in it: what all the others come from.
-    """
-    text = str(error).strip()
-    ours = re.search(r"^towpath\.errors\.\w+: (.+)$", text, re.MULTILINE)
-    first = text.partition("\n")[0]
-    if ours or "Traceback (" not in first:
-        return ours[1] if ours else first
-    causes = re.findall(r"^(?:Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception): .+)$", text, re.MULTILINE)
-    return causes[-1] if causes else first.partition("Traceback (")[0].strip(" :")

@@ -1,0 +1,38 @@
+"""What Spark says of a failure, in a line, and how long a carrier that failed is left alone."""
+
+from __future__ import annotations
+
+import re
+
+# A carrier that fails is started again after these pauses, as long as no micro-batch succeeds between them.
+PAUSES_S = (0.5, 2.0, 5.0, 10.0, 20.0)
+# A Python process of the carrier took longer than the 10 s that Spark allows: the node is busy, the carrier is not ill.
+BUSY = "Python worker failed to connect back"
+
+
+def pause_after(times: int, error: BaseException) -> float | None:
+    """How long a carrier that has failed so often in a row is left alone; None to give it up."""
+    if times <= len(PAUSES_S):
+        return PAUSES_S[times - 1]
+    return PAUSES_S[-1] if BUSY in str(error) else None
+
+
+def headline(error: BaseException) -> str:
+    """What a user can make something of: our own message if it comes from a Python worker, else Spark's first line.
+
+    If that only announces a stack trace, the last exception in it: what all the others come from.
+    """
+    text = str(error).strip()
+    ours = re.search(r"^towpath\.errors\.\w+: (.+)$", text, re.MULTILINE)
+    first = text.partition("\n")[0]
+    if ours or "Traceback (" not in first:
+        return ours[1] if ours else first
+    causes = re.findall(r"^(?:Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception): .+)$", text, re.MULTILINE)
+    return causes[-1] if causes else first.partition("Traceback (")[0].strip(" :")
+
+
+def reason(error: Exception) -> str:
+    """In a line. gRPC prints a record of several, in which one says why."""
+    text = str(error)
+    details = re.search(r'details = "(.+)"', text)
+    return details[1] if details else text.partition("\n")[0]
