@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from towpath.cli import main
-from towpath.cli.app import COMMANDS, _in_a_line
+from towpath.cli.app import COMMANDS, _in_a_line, _teller
 
 
 def test_version() -> None:
@@ -51,3 +51,10 @@ def test_what_is_logged_is_told_in_a_line(caplog: pytest.LogCaptureFixture) -> N
     (record,) = caplog.records
     assert _in_a_line(record)
     assert record.getMessage() == "node n1: first" and record.exc_info is None
+
+
+def test_lines_stay_whole_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "the disk is full " * 10
+    _teller().handle(logging.LogRecord("towpath.test", logging.ERROR, "", 0, long, (), None))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f" ERROR {long}")

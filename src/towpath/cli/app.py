@@ -63,12 +63,23 @@ class _Commands(GuardedGroup):
 @click.option("-v", "--verbose", is_flag=True, help="Tell on stderr what is being done.")
 def main(verbose: bool) -> None:
     """Run thousands of standing SQL queries over live streams on Spark."""
-    told = RichHandler(console=MESSAGES, show_path=False)
+    told = _teller()
     told.addFilter(logging.Filter("towpath"))  # what libraries log comes with stack traces
     if not verbose:
         told.addFilter(_in_a_line)
-    logging.basicConfig(format="%(message)s", handlers=[told])
+    logging.basicConfig(handlers=[told])
     logging.getLogger("towpath").setLevel(logging.DEBUG if verbose else logging.WARNING)
+
+
+def _teller() -> logging.Handler:
+    """In colours on a terminal, which breaks long lines; a file or a pipe gets them whole."""
+    if MESSAGES.is_terminal:
+        told: logging.Handler = RichHandler(console=MESSAGES, show_path=False)
+        told.setFormatter(logging.Formatter("%(message)s"))
+    else:
+        told = logging.StreamHandler()
+        told.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    return told
 
 
 def _in_a_line(record: logging.LogRecord) -> bool:

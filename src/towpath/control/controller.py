@@ -15,8 +15,6 @@ How a query comes and goes without anything being restarted:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
-from itertools import count, product
 
 from towpath.control.copies import Copies
 from towpath.control.draining import Draining
@@ -26,8 +24,8 @@ from towpath.control.history import Kind
 from towpath.control.ledger import Instruction, Ledger, Publish, StartCarrier, StopCarrier
 from towpath.control.links import Links
 from towpath.control.moves import Moves
+from towpath.control.queries import Queries, Submission
 from towpath.control.records import (
-    BEGINNING_US,
     CarrierRecord,
     FragmentRecord,
     MoveRecord,
@@ -39,34 +37,15 @@ from towpath.control.records import (
 )
 from towpath.control.resting import Resting
 from towpath.errors import MoveRefused, NodeRefused
-from towpath.plan.assignment import Row, group_columns, log_columns
-from towpath.plan.cut import WHOLE
+from towpath.plan.assignment import Row
 from towpath.plan.pipeline import Pipeline
-from towpath.plan.templates import Template, template_of
 from towpath.runtime.carriers import BatchDone
-from towpath.schema import LINK, Catalog
+from towpath.schema import Catalog
 
 __all__ = ["Controller", "Instruction", "Publish", "StartCarrier", "StopCarrier", "Submission"]
 
 EMBEDDED = "local"  # the node of a job that names none
 FIRST = 1  # version of a carrier's first table: no batch was without what it has
-REASONS = {"job": "it is in the job file", LINK: "a query reads it"}  # why a query enters, by its origin
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A query ready to run: its pipelines and the names of its output columns."""
-
-    name: str
-    sql: str
-    columns: tuple[str, ...]
-    pipelines: tuple[Pipeline, ...]
-    from_now: bool = False
-    sink: dict[str, str] | None = None
-    origin: str = "api"
-    node: str | None = None  # where it is to run; None: wherever it can be shared, else on the first node
-    copies: int = 1  # on so many nodes at the same time
-    fragments: str = WHOLE  # how it was cut
 
 
 class Controller:
@@ -79,8 +58,7 @@ class Controller:
         self._copies = Copies(self._ledger, self._moves)
         self._failover = Failover(self._ledger)
         self.links = Links(self._ledger)
-        self._running = {q.name: q for q in state.queries.values() if q.running}
-        self._query_ids = count(max(state.queries, default=0) + 1)
+        self._queries = Queries(self._ledger, self._moves, self.links)
 
     @property
     def changed(self) -> dict[int, Record]:
@@ -88,11 +66,11 @@ class Controller:
         return self._ledger.changed
 
     def running(self, name: str) -> QueryRecord | None:
-        return self._running.get(name)
+        return self._queries.running.get(name)
 
     @property
     def running_names(self) -> Iterable[str]:
-        return self._running.keys()
+        return self._queries.running.keys()
 
     def runs(self, carrier: str) -> bool:
         """Whether a carrier is to run; those that nobody needed when the job was started do not."""
@@ -115,42 +93,10 @@ class Controller:
 
     def submit(self, submissions: Sequence[Submission]) -> list[Instruction]:
         """Takes queries in. Those that come together may share a new carrier."""
-        ledger = self._ledger
-        wanted: dict[str, list[Template]] = {}
-        places = [self._places(submission) for submission in submissions]
-        for submission, nodes in zip(submissions, places, strict=True):
-            for pipeline, node in product(submission.pipelines, nodes):
-                template = template_of(pipeline)
-                if (ledger.reusable(pipeline, node) or ledger.covering(template, node)) is None:
-                    wanted.setdefault(node or ledger.first_node, []).append(template)
-        for name, templates in wanted.items():
-            ledger.new_carriers(templates, name)
-        touched: dict[str, None] = {}
-        for submission, nodes in zip(submissions, places, strict=True):
-            touched |= dict.fromkeys(self._submit(submission, nodes))
-        return [*ledger.publish(touched), *ledger.start(touched)]
+        return self._queries.submit(submissions)
 
     def withdraw(self, name: str, reason: str = "asked for") -> list[Instruction]:
-        query = self._running.pop(name, None)
-        if query is None:
-            return []
-        query.running = False
-        self._ledger.note(query)
-        self._ledger.tell(Kind.WITHDRAWN, f"query {name} leaves: {reason}", query=name)
-        touched: dict[str, None] = {}
-        followed: list[Instruction] = []
-        for part in self.state.parts_of(query.id):
-            fragment = self.state.fragments[part.fragment]
-            self._end(part)
-            if not self._ledger.users[fragment.id] and not self._moves.is_target(fragment):
-                owed = part.windowed and part.until_us != BEGINNING_US
-                self._ledger.leave(fragment, part.until_us, owed=owed)
-                touched[fragment.carrier] = None
-                followed += self._moves.without(fragment)
-        self._drop_gaps(query)
-        for link in self.links.leave(query):
-            followed += self.withdraw(link, "no query reads it any more")
-        return [*self._ledger.publish(touched), *followed]
+        return self._queries.withdraw(name, reason)
 
     # --- fragments move ----------------------------------------------------------------------------------------------
 
@@ -277,53 +223,6 @@ class Controller:
 
     # --- decisions ---------------------------------------------------------------------------------------------------
 
-    def _places(self, submission: Submission) -> Sequence[str | None]:
-        """Where the copies of a query go: a single one wherever it can be shared, several to as many nodes."""
-        if submission.copies == 1:
-            return [submission.node]
-        takers = self._ledger.takers()
-        first = [submission.node] if submission.node in takers else []
-        return [*first, *(name for name in takers if name not in first)][: submission.copies] or [submission.node]
-
-    def _submit(self, submission: Submission, nodes: Sequence[str | None]) -> Iterable[str]:
-        number = next(self._query_ids)
-        how = (submission.sink, submission.origin, submission.fragments)
-        query = QueryRecord(number, submission.name, submission.sql, True, *how)
-        self.state.queries[query.id] = self._running[query.name] = query
-        self._ledger.note(query)
-        for branch, (node, (select, pipeline)) in enumerate(product(nodes, enumerate(submission.pipelines))):
-            fragment = self._ledger.reusable(pipeline, node)
-            if fragment is None:
-                fragment = self._ledger.new_fragment(pipeline, node)
-                yield fragment.carrier
-            template = self._ledger.carrier_of(fragment).template
-            part = PartRecord(
-                query.id,
-                branch,
-                0,
-                fragment.id,
-                tuple(zip(submission.columns, log_columns(pipeline, template), strict=True)),
-                pipeline.window is not None,
-                keys=tuple(group_columns(pipeline, template)),
-                select=select,
-            )
-            self.state.parts[query.id, branch, 0] = part
-            self._ledger.users.setdefault(fragment.id, []).append(part)
-            if fragment.status is Status.LIVE:
-                self._begin(part, fragment, from_now=submission.from_now)
-            self._ledger.note(part)
-        self.links.enter(query)
-        self._tell_submitted(query)
-
-    def _tell_submitted(self, query: QueryRecord) -> None:
-        fragments = [self.state.fragments[part.fragment] for part in self.state.parts_of(query.id)]
-        carriers = [self._ledger.carrier_of(fragment) for fragment in fragments]
-        places = [f"fragment {f.id} in carrier {c.id} on {c.node}" for f, c in zip(fragments, carriers, strict=True)]
-        why = REASONS.get(query.origin, "asked for")
-        text = f"query {query.name} enters as {', '.join(places)}: {why}"
-        nodes = dict.fromkeys(carrier.node for carrier in carriers)
-        self._ledger.tell(Kind.SUBMITTED, text, query=query.name, nodes=nodes)
-
     def _is_seen(self, fragment: FragmentRecord, event: BatchDone) -> bool:
         sure = self._ledger.runs[event.carrier].sure
         return sure and event.version is not None and fragment.version <= event.version
@@ -340,47 +239,7 @@ class Controller:
         del self._ledger.waiting[fragment.carrier][fragment.id]
         self._ledger.note(fragment)
         for part in self._ledger.users.get(fragment.id, []):
-            self._begin(part, fragment)
-
-    def _begin(self, part: PartRecord, fragment: FragmentRecord, *, from_now: bool = False) -> None:
-        newest = self._ledger.carrier_of(fragment).newest_us
-        part.from_us = fragment.from_us
-        if from_now and newest is not None:
-            part.from_us = max(newest + 1 + fragment.lookback_us, fragment.from_us or newest)
-        part.settled = True
-        self._ledger.note(part)
-
-    def _end(self, part: PartRecord) -> None:
-        """What is not completely seen is not answered for, also while others use the fragment: they may leave next."""
-        turns = self.state.turns(part.query, part.branch)
-        until_us = self._complete(part) if part.settled else None
-        for earlier in turns[:-1]:
-            # Up to the fence the turn before has seen everything too, and perhaps more of it.
-            seen_us = self._complete(earlier)
-            if seen_us is not None and earlier.moved_us is not None:
-                until_us = max(min(seen_us, earlier.moved_us), until_us or BEGINNING_US)
-        for turn in turns:
-            turn.until_us = BEGINNING_US if until_us is None else until_us
-            turn.held_us = None
-            self._ledger.note(turn)
-        part.settled = True
-        self._ledger.users[part.fragment].remove(part)
-
-    def _drop_gaps(self, query: QueryRecord) -> None:
-        """Copies answer for one span of event times together: one that began after another had ended is left out."""
-        ends: dict[int, int] = {}
-        copies = [self.state.turns(part.query, part.branch) for part in self.state.parts_of(query.id)]
-        for turns in sorted(copies, key=lambda turns: turns[0].from_us or BEGINNING_US):
-            select, begin, end = turns[0].select, turns[0].from_us or BEGINNING_US, turns[0].until_us or BEGINNING_US
-            if end != BEGINNING_US and begin > ends.get(select, begin):
-                for turn in turns:
-                    turn.until_us = BEGINNING_US
-                    self._ledger.note(turn)
-            elif end != BEGINNING_US:
-                ends[select] = max(end, ends.get(select, end))
-
-    def _complete(self, part: PartRecord) -> int | None:
-        return self._ledger.carrier_of(self.state.fragments[part.fragment]).complete_us
+            self._queries.begin(part, fragment)
 
     def _let_go(self, fragment: FragmentRecord, event: BatchDone) -> None:
         assert fragment.until_us is not None, "decided when it left"

@@ -101,7 +101,7 @@ class Pulse:
         while not self._done.wait(EVERY_S):
             found = vitals.look(self._now())
             for noticed in found:
-                log.warning("%s", noticed.text)
+                log.error("%s", noticed.text)  # seen on the terminal, too: the history may have nowhere to be written
             with self._guard:
                 self._noticed += found
 
