@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from pathlib import Path
 from importlib.metadata import version
 
 import pytest
@@ -58,3 +59,27 @@ def test_lines_stay_whole_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     _teller().handle(logging.LogRecord("towpath.test", logging.ERROR, "", 0, long, (), None))
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith(f" ERROR {long}")
+
+
+ERRS = """
+import logging, pathlib, sys
+import click
+from towpath.cli.app import main
+from towpath.cli.failures import keep_log
+
+@click.command()
+@click.argument("folder", type=pathlib.Path)
+def command(folder):
+    main.callback(verbose=False)
+    keep_log(folder)
+    logging.getLogger("towpath.test").error("the disk is full " * 10)
+    sys.stderr.write("a stack trace of Spark's")
+
+command()
+"""
+
+
+def test_errors_are_told_also_while_stderr_is_kept_in_a_file(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", ERRS, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stderr.endswith(f" ERROR {'the disk is full ' * 10}\n")
+    assert len(done.stderr.splitlines()) == 1

@@ -77,9 +77,16 @@ def _teller() -> logging.Handler:
         told: logging.Handler = RichHandler(console=MESSAGES, show_path=False)
         told.setFormatter(logging.Formatter("%(message)s"))
     else:
-        told = logging.StreamHandler()
+        told = _Lines()
         told.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
     return told
+
+
+class _Lines(logging.Handler):
+    """Writes where all messages go, which is not always where this process has its stderr (failures.py)."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        MESSAGES.print(self.format(record), soft_wrap=True)
 
 
 def _in_a_line(record: logging.LogRecord) -> bool:
