@@ -3,8 +3,8 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from pathlib import Path
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
