@@ -60,6 +60,17 @@ def test_when_nobody_is_left_carriers_wait_for_the_first_that_answers(world: Wor
     assert all(carrier.running for carrier in world.carriers.values())
 
 
+def test_a_query_that_comes_when_nobody_is_left_waits_too(world: World) -> None:
+    for node in NODES:
+        world.lose(node)
+    world.submit(submission("g", "join"), submission("h", "filter"))
+    assert world.journal.load() == world.controller.state
+    world.back("b")
+    assert world.controller.node_of(world.part("g").fragment) == "b"
+    assert world.controller.node_of(world.part("h").fragment) == "b"
+    assert all(carrier.running for carrier in world.carriers.values())
+
+
 def test_a_node_that_is_drained_takes_over_only_if_there_is_no_other(world: World) -> None:
     world.act(world.controller.drain_node("b"))
     world.lose("a")

@@ -131,7 +131,10 @@ class Ledger:
         return next((c for c in here if c.template.covers(template)), None)
 
     def _suits(self, carrier: CarrierRecord, node: str | None) -> bool:
-        return carrier.node == node if node is not None else self.refusal(carrier.node) is None
+        if node is not None:
+            return carrier.node == node
+        # When no node takes anything, the first that answers again takes over what the others had to do.
+        return self.refusal(carrier.node) is None or self.refusal(self.first_node) is not None
 
     def new_carriers(self, templates: Iterable[Template], node: str) -> None:
         """Carriers for shapes nobody covers yet; each also covers what its family had, so that they stay few."""
@@ -166,7 +169,8 @@ class Ledger:
             before = "again, from its checkpoint" if carrier.batches else "for the first time"
             text = f"carrier {carrier.id} ({carrier.template.family.kind}) starts on {carrier.node} {before}"
             self.tell(Kind.CARRIER_STARTED, text, nodes=[carrier.node])
-        return [StartCarrier(c.id) for c in stopped]
+        # On a node that does not answer it is started when that node, or another, does (failover.py).
+        return [StartCarrier(c.id) for c in stopped if c.node not in self.lost]
 
     def begin_run(self, carrier: CarrierRecord) -> None:
         """It is started: of its micro-batches before nothing is certain."""
