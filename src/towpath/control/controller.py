@@ -14,7 +14,8 @@ How a query comes and goes without anything being restarted:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from towpath.control.copies import Copies
 from towpath.control.draining import Draining
@@ -36,6 +37,7 @@ from towpath.control.records import (
     Status,
 )
 from towpath.control.resting import Resting
+from towpath.control.runs import Run
 from towpath.errors import MoveRefused, NodeRefused
 from towpath.plan.assignment import Row
 from towpath.plan.pipeline import Pipeline
@@ -48,10 +50,22 @@ EMBEDDED = "local"  # the node of a job that names none
 FIRST = 1  # version of a carrier's first table: no batch was without what it has
 
 
+class Live(NamedTuple):
+    """What a controller knows that no journal has."""
+
+    nodes: Sequence[str]
+    lost: Set[str]
+    runs: Mapping[str, Run]
+
+
 class Controller:
     def __init__(self, state: State, catalog: Catalog, nodes: Sequence[str] = (EMBEDDED,)) -> None:
-        self.state = state
-        self._ledger = Ledger(state, catalog, nodes)
+        self._catalog = catalog
+        self._know(Ledger(state, catalog, nodes))
+
+    def _know(self, ledger: Ledger) -> None:
+        self.state = ledger.state
+        self._ledger = ledger
         self._moves = Moves(self._ledger)
         self._draining = Draining(self._ledger, self._moves)
         self._resting = Resting(self._ledger)
@@ -64,6 +78,17 @@ class Controller:
     def changed(self) -> dict[int, Record]:
         """The records that the journal does not have yet."""
         return self._ledger.changed
+
+    @property
+    def live(self) -> Live:
+        ledger = self._ledger
+        return Live(ledger.nodes, frozenset(ledger.lost), dict(ledger.runs))
+
+    def take_back(self, written: State, live: Live) -> None:
+        """Forgets what was decided and is not in the journal: a decision that failed half-way is none."""
+        ledger = Ledger(written, self._catalog, live.nodes)
+        ledger.lost, ledger.runs = set(live.lost), dict(live.runs)
+        self._know(ledger)
 
     def running(self, name: str) -> QueryRecord | None:
         return self._queries.running.get(name)

@@ -1,14 +1,16 @@
 """The engine: runs a job. It owns the store, hears events, lets the controller decide, and carries the decisions out.
 
-Order of every step: decide, write the journal, then act. A crash in between is repaired by `resume`, which acts again.
+Order of every step: decide, write the journal, then do it. What fails before it is written down is forgotten as a
+whole; what fails afterwards is done with the next poll, and after a crash by `resume`, which does everything again.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Self
 
 from towpath.control.answers import read_part, whole
@@ -54,7 +56,10 @@ class Engine:
         self._idle = None if idle_after_s is None else Idle(idle_after_s)
         self.controller = Controller(journal.load(), catalog, list(nodes))
         self._links = LinkFiles(store)
-        self._act(self.controller.resume())
+        self._links_told = True
+        self._undone: dict[Instruction, None] = {}  # in their order
+        with self._decision() as todo:
+            todo += self.controller.resume()
 
     def __enter__(self) -> Self:
         return self
@@ -65,6 +70,7 @@ class Engine:
     def close(self) -> None:
         for node in self._nodes.values():
             node.close()
+        self._undone.clear()
         try:
             self.poll()
         except (RuntimeFailure, StoreError) as error:
@@ -84,11 +90,11 @@ class Engine:
             self.controller.refuse_copies(submission)
         if self.admit is not None:
             self.admit(asked)
-        for request in wanted:
-            if self.controller.running(request.query.name) is not None:
-                self.withdraw(request.query.name, "a new version replaces it")
-        known = {s.name: s for s in fresh if s.origin != LINK or self.controller.running(s.name) is None}
-        self._act(self.controller.submit(list(known.values())))
+        with self._decision() as todo:
+            for request in wanted:
+                todo += self.controller.withdraw(request.query.name, "a new version replaces it")
+            known = {s.name: s for s in fresh if s.origin != LINK or self.controller.running(s.name) is None}
+            todo += self.controller.submit(list(known.values()))
 
     def _runs(self, request: Request) -> bool:
         running = self.controller.running(request.query.name)
@@ -101,7 +107,8 @@ class Engine:
     def withdraw(self, name: str, reason: str = "asked for") -> None:
         if self.controller.running(name) is None:
             raise UnknownQueryError(f"no query named {name!r} is running")
-        self._act(self.controller.withdraw(name, reason))
+        with self._decision() as todo:
+            todo += self.controller.withdraw(name, reason)
 
     def move(self, name: str, node: str, reason: str = "asked for") -> list[int]:
         """Begins to move a query's fragments to a node; they go on answering meanwhile. Returns the moves' numbers.
@@ -115,42 +122,49 @@ class Engine:
         away = [fragment for fragment in fragments if self.controller.node_of(fragment) != node]
         for fragment in away or fragments:
             self.controller.refuse_move(fragment, node)
-        return [self.move_fragment(fragment, node, reason) for fragment in away]
+        return self._move(away, node, reason)
 
     def move_fragment(self, fragment: int, node: str, reason: str = "asked for") -> int:
         """Begins to move one fragment; returns the number of the move. Raises MoveRefused."""
         self.controller.refuse_move(fragment, node)
-        self._act(self.controller.move(fragment, self._pipeline_of(fragment), node, reason))
-        return max(self.controller.state.moves)
+        return self._move([fragment], node, reason)[0]
+
+    def _move(self, fragments: Iterable[int], node: str, reason: str) -> list[int]:
+        known = set(self.controller.state.moves)
+        with self._decision() as todo:
+            for fragment in fragments:
+                todo += self.controller.move(fragment, self._pipeline_of(fragment), node, reason)
+        return [number for number in self.controller.state.moves if number not in known]
 
     def drain_node(self, node: str) -> None:
         """Moves everything away from a node, with every poll what can move then, and puts nothing new on it.
 
         Raises NodeRefused.
         """
-        self._act(self.controller.drain_node(node))
+        with self._decision() as todo:
+            todo += self.controller.drain_node(node)
 
     def reopen_node(self, node: str) -> None:
         """The node takes queries again. Raises NodeRefused."""
-        self.controller.reopen_node(node)
-        self._save()
+        with self._decision():
+            self.controller.reopen_node(node)
 
     def add_node(self, name: str, runtime: Runtime, reason: str) -> None:
         """From now on fragments can move to a node that was not there when the job was started."""
+        with self._decision():
+            self.controller.add_node(name, reason)
         self._nodes[name] = runtime
-        self.controller.add_node(name, reason)
-        self._save()
 
     def remove_node(self, name: str, reason: str) -> None:
         """Forgets a node that is drained."""
-        self.controller.remove_node(name, reason)
+        with self._decision():
+            self.controller.remove_node(name, reason)
         self._nodes.pop(name).close()
-        self._save()
 
     def tell(self, kind: Kind, text: str, *, fragment: int | None = None, nodes: Iterable[str] = ()) -> None:
         """Writes into the history what somebody besides the controller decided."""
-        self.controller.tell(kind, text, fragment=fragment, nodes=nodes)
-        self._save()
+        with self._decision():
+            self.controller.tell(kind, text, fragment=fragment, nodes=nodes)
 
     def _pipeline_of(self, fragment: int) -> Pipeline:
         part = self.controller.users(fragment)[0]
@@ -160,14 +174,15 @@ class Engine:
 
     def poll(self) -> list[Event]:
         """Hears what the carriers did and reacts. Call it a few times a second."""
+        self._do()
         self._look_after_nodes()
         events = [event for node in self._nodes.values() for event in node.events()]
         for event in events:
             if isinstance(event, BatchDone):
-                self._act(self.controller.handle(event))
+                with self._decision() as todo:
+                    todo += self.controller.handle(event)
                 if self._idle is not None:
                     self._idle.hear(event, time.monotonic())
-        self._save()
         self._tell_failures(events)
         self._empty_nodes()
         self._tick_idle()
@@ -193,10 +208,12 @@ class Engine:
             if why is not None and not known:
                 log.error("node %s is lost: %s", name, why)
                 node.forget()
-                self._act(self.controller.lose_node(name, why))
+                with self._decision() as todo:
+                    todo += self.controller.lose_node(name, why)
                 was_lost = True
             elif why is None and known:
-                self._act(self.controller.node_back(name))
+                with self._decision() as todo:
+                    todo += self.controller.node_back(name)
             self._tell_slow(name, node.slow)
         return was_lost
 
@@ -210,10 +227,10 @@ class Engine:
 
     def _empty_nodes(self) -> None:
         """What is not where it should be goes elsewhere as soon as it can."""
-        begun: list[Instruction] = []
-        for fragment, node, reason in self.controller.leaving():
-            begun += self.controller.move(fragment, self._pipeline_of(fragment), node, reason)
-        self._act([*begun, *self.controller.stop_unneeded(time.monotonic())])
+        with self._decision() as todo:
+            for fragment, node, reason in self.controller.leaving():
+                todo += self.controller.move(fragment, self._pipeline_of(fragment), node, reason)
+            todo += self.controller.stop_unneeded(time.monotonic())
 
     def _tick_idle(self) -> None:
         """A stream that has gone silent must not keep the last windows open: its event time goes on with the clock."""
@@ -252,7 +269,8 @@ class Engine:
         for node in self._nodes.values():
             node.finish_input()
         events = self.catch_up()
-        self._act(self.controller.abandon_links("the job is drained"))
+        with self._decision() as todo:
+            todo += self.controller.abandon_links("the job is drained")
         readers, makers = self._readers(), self.controller.links.makers()
         # The windows of those who read a link are closed by those who make it.
         behind_us = max((self._horizon_us(carrier) for carrier in readers), default=0)
@@ -316,28 +334,46 @@ class Engine:
 
     # --- doing -------------------------------------------------------------------------------------------------------
 
-    def _act(self, instructions: Iterable[Instruction]) -> None:
-        self._save()
+    @contextmanager
+    def _decision(self) -> Iterator[list[Instruction]]:
+        """What the controller decides meanwhile is written down as one, or forgotten as one; then it is done."""
+        live, todo = self.controller.live, list[Instruction]()
+        try:
+            yield todo
+            if self.controller.changed:
+                self._journal.save(self.controller.changed.values())
+                self.controller.changed.clear()
+                self._links_told = False
+        except BaseException:  # also Ctrl-C
+            if self.controller.changed:
+                self.controller.take_back(self._journal.load(), live)
+            raise
+        self._undone |= dict.fromkeys(todo)
+        self._do()
+
+    def _do(self) -> None:
+        """What cannot be done now, for instance because the disk is full, remains to be done."""
+        if not self._links_told:
+            # Before anything else: who reads a link must know of a fence before the one who makes it can pass it.
+            self._links.write(self.controller.links)
+            self._links_told = True
         # Many moves at once ask for the same table many times; it is written once, as it is in the end.
-        for instruction in dict.fromkeys(instructions):
-            carrier = self.controller.state.carriers[instruction.carrier]
-            match instruction:
-                case Publish():
-                    rows = self.controller.rows(carrier.id)
-                    self._node(carrier.id).publish(carrier.id, carrier.template, carrier.version, rows)
-                case StartCarrier():
-                    log.info("starting carrier %s on %s: %s", carrier.id, carrier.node, carrier.template.family.kind)
-                    self._node(carrier.id).start(carrier.id, carrier.template, carrier.epoch)
-                case StopCarrier():
-                    log.info("stopping carrier %s on %s", carrier.id, carrier.node)
-                    self._node(carrier.id).stop(carrier.id)
+        for instruction in list(self._undone):
+            self._carry_out(instruction)
+            del self._undone[instruction]
+
+    def _carry_out(self, instruction: Instruction) -> None:
+        carrier = self.controller.state.carriers[instruction.carrier]
+        node = self._node(carrier.id)
+        match instruction:
+            case Publish():
+                node.publish(carrier.id, carrier.template, carrier.version, self.controller.rows(carrier.id))
+            case StartCarrier():
+                log.info("starting carrier %s on %s: %s", carrier.id, carrier.node, carrier.template.family.kind)
+                node.start(carrier.id, carrier.template, carrier.epoch)
+            case StopCarrier():
+                log.info("stopping carrier %s on %s", carrier.id, carrier.node)
+                node.stop(carrier.id)
 
     def _node(self, carrier: str) -> Runtime:
         return self._nodes[self.controller.state.carriers[carrier].node]
-
-    def _save(self) -> None:
-        if self.controller.changed:
-            self._journal.save(self.controller.changed.values())
-            self.controller.changed.clear()
-            # Before anything is done: who reads a link must know of a fence before the one who makes it can pass it.
-            self._links.write(self.controller.links)

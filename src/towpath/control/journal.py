@@ -95,7 +95,8 @@ class Journal:
         except sqlite3.OperationalError as error:
             raise StoreError(
                 f"{self._path}: what was decided could not be written down: {error}\n"
-                "    -> nothing is lost; see to room on the disk, and start the job again: it goes on from there"
+                "    -> nothing is lost, and what was asked for is not begun; see to room on the disk and ask again; "
+                "a job that has ended for it is to be started again: it goes on from there"
             ) from error
 
     def load(self) -> State:

@@ -101,8 +101,6 @@ class Links:
     def told(self, root: Callable[[str], str]) -> Iterator[tuple[SchemaClass, Link]]:
         """What those who read links must know; `root` is where the results log of a carrier lies."""
         for query in self._running.values():
-            if query.name not in self._classes:
-                continue  # whoever was to read it has not come yet
             turns = self._turns(query)
             made = tuple(self._turn(part, root) for part in turns)
             yield self._classes[query.name], Link(query.name, query.id, turns[0].settled, made)
