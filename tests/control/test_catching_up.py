@@ -1,8 +1,9 @@
-"""Who reads a link is done when it has read all of it, and then closed its windows."""
+"""A job is drained when everything is read and all windows are closed, whoever closes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -17,7 +18,7 @@ from towpath.plan.cut import CUT, WHOLE
 from towpath.runtime.carriers import Runtime
 from towpath.store import Store
 
-from .world import CATALOG, SQL
+from .world import CATALOG, DELAY, SECOND, SQL, batch_done
 
 
 @pytest.fixture
@@ -36,14 +37,23 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def engine(tmp_path: Path, done: list[str]) -> Iterator[Engine]:
+def node(done: list[str]) -> MagicMock:
     node = MagicMock(spec=Runtime)
     node.events.return_value = []
     node.lost = node.slow = None
-    node.settle.side_effect = lambda carriers: done.append("settle")
-    store = Store(tmp_path / "store")
-    with Engine(store, Journal(store.journal), {"a": node}, CATALOG, idle_after_s=None) as engine:
+    node.settle.side_effect = lambda carriers: done.append("settle") is None
+    return node
+
+
+@pytest.fixture
+def engine(tmp_path: Path, node: MagicMock) -> Iterator[Engine]:
+    with opened(tmp_path, node) as engine:
         yield engine
+
+
+def opened(folder: Path, node: MagicMock) -> Engine:
+    store = Store(folder / "store")
+    return Engine(store, Journal(store.journal), {"a": node}, CATALOG, idle_after_s=None)
 
 
 def test_a_reader_that_has_read_all_gets_time_to_close_its_windows(engine: Engine, done: list[str]) -> None:
@@ -56,3 +66,30 @@ def test_without_links_once_is_enough(engine: Engine, done: list[str]) -> None:
     engine.submit([Request(parse(SQL["join window"], CATALOG, "q"), fragments=WHOLE)])
     engine.catch_up()
     assert done == ["settle"]
+
+
+def test_a_node_that_is_lost_and_back_at_once_has_settled_nothing(engine: Engine, node: MagicMock) -> None:
+    engine.submit([Request(parse(SQL["window"], CATALOG, "q"))])
+    node.settle.side_effect = [False, True]
+    engine.settle()
+    assert node.settle.call_count == 2
+
+
+@pytest.mark.parametrize(("unheard", "reached_s"), [(0, 10), (3, 60)])
+def test_windows_close_behind_the_batches_that_nobody_heard_of(
+    tmp_path: Path, node: MagicMock, unheard: int, reached_s: int
+) -> None:
+    """The watermark may also come from ticks: nobody must think that there was data because of them."""
+    with opened(tmp_path, node) as engine:
+        engine.submit([Request(parse(SQL["window"], CATALOG, "q"))])
+        node.events.side_effect = [[batch_done("c0", 0, 1, [10 * SECOND], first=True)], []]
+        engine.poll()
+    node.events.side_effect = None
+    with opened(tmp_path, node) as engine:
+        node.reset_mock()
+        told = batch_done("c0", 1 + unheard, 1, [None], 60 * SECOND - DELAY, first=True)
+        node.tick.side_effect = lambda carrier, n, us: setattr(node.events, "side_effect", chain([[told]], repeat([])))
+        engine.drain()
+        asked, closed = (call.args for call in node.tick.call_args_list)
+    assert asked == ("c0", 0, 0)
+    assert closed == ("c0", 0, (reached_s + 4 + 1) * SECOND + DELAY), "RANGE 4 SECONDS, and one more"

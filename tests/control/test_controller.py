@@ -222,6 +222,16 @@ def test_reports_that_were_missed_are_like_a_crash(world: World) -> None:
     assert not losses(world)
 
 
+def test_the_watermark_tells_how_far_batches_came_that_nobody_heard_of(world: World) -> None:
+    world.submit(submission("j", "join window"))
+    world.batch("c0", s(1), s(1))
+    world.carriers["c0"].run_batch("c0", [s(60), s(50)], 0, 0)
+    world.crash()
+    world.batch("c0", [], [])
+    assert world.controller.state.carriers["c0"].inputs_us == (50 * SECOND, 50 * SECOND), "at least"
+    assert not losses(world)
+
+
 def test_a_carrier_without_queries_is_started_when_one_comes(world: World) -> None:
     run_first(world)
     world.withdraw("first")

@@ -55,8 +55,9 @@ class Node:
     def finish_input(self) -> None:
         self._do("finish")
 
-    def settle(self, carriers: Sequence[str]) -> None:
+    def settle(self, carriers: Sequence[str]) -> bool:
         self._do("settle", ",".join(carriers))
+        return True
 
     def events(self) -> list[Event]:
         self.answers.wait()
@@ -95,7 +96,7 @@ def test_it_is_told_things_in_order_and_its_news_come_back() -> None:
     node.news = [batch_done("c0", 0, 1, [5])]
     watched.publish("c0", TEMPLATE, 1, [])
     watched.start("c0", TEMPLATE, 0)
-    watched.settle(["c0"])
+    assert watched.settle(["c0"])
     assert node.done == [("publish", "c0"), ("start", "c0"), ("settle", "c0")]
     found: list[Event] = []
     until(lambda: bool(found.extend(watched.events()) or found))
@@ -119,7 +120,7 @@ def test_a_node_that_hangs_is_lost_and_nobody_waits_for_it() -> None:
     watched.start("c0", TEMPLATE, 0)
     until(lambda: watched.lost is not None)
     assert "it has not answered for" in str(watched.lost)
-    watched.settle(["c0"])  # returns
+    assert not watched.settle(["c0"])
     with pytest.raises(RuntimeFailure):
         watched.ping()
     node.answers.set()

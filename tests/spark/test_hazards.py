@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.spark.folders import BEGINNING_US, SECOND, arrive, write_job, write_other_stream, write_query
 
 from towpath.api import Towpath, start
+from towpath.control.history import Kind
+from towpath.control.journal import Journal
 from towpath.runtime.carriers import BatchDone, Event
+from towpath.spark.runtime import SparkRuntime
 
 pytestmark = pytest.mark.spark
 
@@ -147,3 +152,38 @@ def test_a_node_killed_while_it_wrote_the_first_line_of_a_checkpoint(tmp_path: P
     with start(job) as running:
         running.drain()
         assert running.results("q")["k"].to_pylist() == [1]
+
+
+def test_windows_close_although_nobody_heard_of_the_last_batches(tmp_path: Path) -> None:
+    job = write_job(tmp_path, ["s"], {"w": "SELECT count(*) AS n FROM s [RANGE 2 SECONDS]"})
+    journal = tmp_path / "job.store" / "journal.sqlite"
+    with start(job) as running:
+        arrive(tmp_path, "s", [(1, 1.0, 1)])
+        settle(running)
+        killed = sqlite3.connect(tmp_path / "killed.sqlite")  # what a controller leaves that is killed now
+        with closing(sqlite3.connect(journal)) as written, closing(killed):
+            written.backup(killed)
+        arrive(tmp_path, "s", [(1, 1.0, 2 + n) for n in range(40)])
+        running.engine.settle()
+    for left in journal.parent.glob("journal.sqlite*"):
+        left.unlink()
+    (tmp_path / "killed.sqlite").rename(journal)
+    with start(job) as running:
+        running.drain()
+        assert sum(running.results("w")["n"].to_pylist()) == 41
+
+
+def test_a_carrier_that_somebody_else_stops_is_started_again(tmp_path: Path) -> None:
+    job = write_job(tmp_path, ["s"], {"q": "SELECT k FROM s WHERE x > 1"})
+    with start(job) as running:
+        arrive(tmp_path, "s", [(1, 2.0, 1)])
+        settle(running)
+        node = running.engine._nodes["local"]
+        assert isinstance(node, SparkRuntime)
+        node._queries["c0"].stop()
+        arrive(tmp_path, "s", [(2, 2.0, 2)])
+        running.drain()
+        assert sorted(running.results("q")["k"].to_pylist()) == [1, 2]
+    with closing(Journal(tmp_path / "job.store" / "journal.sqlite", read_only=True)) as journal:
+        told = [entry.text for entry in journal.history() if entry.kind is Kind.CARRIER_RESTARTED]
+    assert told == ["carrier c0 stopped: somebody else stopped it; it is started again"]

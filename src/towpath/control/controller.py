@@ -27,6 +27,7 @@ from towpath.control.links import Links
 from towpath.control.moves import Moves
 from towpath.control.queries import Queries, Submission
 from towpath.control.records import (
+    BEGINNING_US,
     CarrierRecord,
     FragmentRecord,
     MoveRecord,
@@ -100,6 +101,10 @@ class Controller:
     def runs(self, carrier: str) -> bool:
         """Whether a carrier is to run; those that nobody needed when the job was started do not."""
         return carrier in self._ledger.runs
+
+    def is_unheard(self, carrier: str) -> bool:
+        """Whether a carrier runs and has not told of a micro-batch since it was started."""
+        return carrier in self._ledger.runs and not self._ledger.runs[carrier].heard
 
     @property
     def nodes(self) -> Sequence[str]:
@@ -227,6 +232,7 @@ class Controller:
         carrier, run = self.state.carriers[event.carrier], self._ledger.runs.get(event.carrier)
         if run is None:
             return []  # its last micro-batch, heard after it was told to stop: nobody needs it
+        self._fill_in(carrier, event)
         before_us, newest_before_us = run.hear(event, carrier.delay_us), carrier.newest_us
         self._observe(carrier, event)
         for fragment in list(self._ledger.waiting.get(carrier.id, {}).values()):
@@ -273,6 +279,17 @@ class Controller:
             del self._ledger.waiting[fragment.carrier][fragment.id]
             self._ledger.note(fragment)
 
+    def _fill_in(self, carrier: CarrierRecord, event: BatchDone) -> None:
+        """Batches went unheard. How far each input had come in them at least, the watermark tells that they made."""
+        if event.batch <= carrier.last + 1 or not event.watermark_us:  # Spark's is 0 until every input has had tuples
+            return
+        before = carrier.inputs_us or (None,) * len(event.newest_us)
+        delays = [self._ledger.delay_of(c) for c in carrier.template.family.classes]
+        carrier.inputs_us = tuple(
+            max(us if us is not None else BEGINNING_US, event.watermark_us + delay_us)
+            for us, delay_us in zip(before, delays, strict=True)
+        )
+
     def _observe(self, carrier: CarrierRecord, event: BatchDone) -> None:
         before = carrier.inputs_us or (None,) * len(event.newest_us)
         carrier.inputs_us = tuple(
@@ -280,6 +297,6 @@ class Controller:
             for times in zip(before, event.newest_us, strict=True)
         )
         carrier.watermark_us = event.watermark_us
-        carrier.batches += 1
+        carrier.last = event.batch
         carrier.late += event.late
         self._ledger.note(carrier)

@@ -256,13 +256,14 @@ class Engine:
             for carrier in self.carriers:
                 mine.setdefault(carrier.node, []).append(carrier.id)
             with ThreadPoolExecutor(max(1, len(mine))) as together:
-                list(together.map(self._settle_node, mine.keys(), mine.values()))
-            if not self._look_after_nodes() and not self.controller.lost_nodes & mine.keys():
+                settled = list(together.map(self._settle_node, mine.keys(), mine.values()))
+            # A node that was lost may be back already.
+            if not self._look_after_nodes() and all(settled) and not self.controller.lost_nodes & mine.keys():
                 return
             time.sleep(AGAIN_S)
 
-    def _settle_node(self, node: str, carriers: Sequence[str]) -> None:
-        self._nodes[node].settle(carriers)
+    def _settle_node(self, node: str, carriers: Sequence[str]) -> bool:
+        return self._nodes[node].settle(carriers)
 
     def drain(self) -> list[Event]:
         """Processes everything the streams have, then closes all windows; what comes for them afterwards is late."""
@@ -271,6 +272,23 @@ class Engine:
         events = self.catch_up()
         with self._decision() as todo:
             todo += self.controller.abandon_links("the job is drained")
+        if self._wake_unheard():
+            events += self.catch_up()
+        self._close_windows()
+        return events + self.catch_up()
+
+    def _wake_unheard(self) -> bool:
+        """Whether there are carriers that found nothing to do since they were started: they do a micro-batch for us.
+
+        It tells how far they have come, perhaps further than anybody knew. The tick for it is so old that it moves
+        nothing.
+        """
+        unheard = [c for c in self.carriers if self.controller.is_unheard(c.id) and c not in self._readers()]
+        for carrier in unheard:
+            self._node(carrier.id).tick(carrier.id, 0, 0)
+        return bool(unheard)
+
+    def _close_windows(self) -> None:
         readers, makers = self._readers(), self.controller.links.makers()
         # The windows of those who read a link are closed by those who make it.
         behind_us = max((self._horizon_us(carrier) for carrier in readers), default=0)
@@ -282,7 +300,6 @@ class Engine:
                 until_us = reached_us + self._horizon_us(carrier) + (behind_us if makes else 0)
                 for n in range(len(carrier.template.family.classes)):
                     self._node(carrier.id).tick(carrier.id, n, until_us)
-        return events + self.catch_up()
 
     def catch_up(self) -> list[Event]:
         """As `settle`; those who read links go on until they have all that is released, and are done with it."""

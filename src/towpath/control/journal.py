@@ -27,14 +27,14 @@ from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
 from towpath.schema import LINK
 
-FORMAT = 5  # raised when the tables change
+FORMAT = 6  # raised when the tables change
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS carriers (
     id TEXT PRIMARY KEY, node TEXT NOT NULL, template TEXT NOT NULL, delay_us INTEGER NOT NULL,
-    version INTEGER NOT NULL, inputs_us TEXT NOT NULL, watermark_us INTEGER, batches INTEGER NOT NULL,
-    late INTEGER NOT NULL, epoch INTEGER NOT NULL);
+    version INTEGER NOT NULL, inputs_us TEXT NOT NULL, watermark_us INTEGER,
+    late INTEGER NOT NULL, epoch INTEGER NOT NULL, last INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS fragments (
     id INTEGER PRIMARY KEY, signature TEXT NOT NULL, carrier TEXT NOT NULL, rows TEXT NOT NULL,
     lookback_us INTEGER NOT NULL, span_us INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
@@ -207,7 +207,7 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
     match record:
         case CarrierRecord():
             template, inputs = json.dumps(dump_template(record.template)), json.dumps(record.inputs_us)
-            counts = (record.watermark_us, record.batches, record.late, record.epoch)
+            counts = (record.watermark_us, record.late, record.epoch, record.last)
             return "carriers", (record.id, record.node, template, record.delay_us, record.version, inputs, *counts)
         case FragmentRecord():
             rows = json.dumps([{k: dump_value(v) for k, v in row.items()} for row in record.rows])

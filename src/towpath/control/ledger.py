@@ -148,7 +148,11 @@ class Ledger:
             self.note(carrier)
 
     def _delay(self, family: Family) -> int:
-        return max((s.delay_us for s in self._catalog.values() if s.schema_class in family.classes), default=0)
+        return max(map(self.delay_of, family.classes))
+
+    def delay_of(self, schema_class: SchemaClass) -> int:
+        """The longest allowed delay among the streams of a class; links have none."""
+        return max((s.delay_us for s in self._catalog.values() if s.schema_class == schema_class), default=0)
 
     def publish(self, carriers: Iterable[str]) -> list[Instruction]:
         instructions: list[Instruction] = []
@@ -166,7 +170,7 @@ class Ledger:
             # The streams of a job may have changed since; what was read before came with the delay of then.
             carrier.delay_us = max(carrier.delay_us, self._delay(carrier.template.family))
             self.begin_run(carrier)
-            before = "again, from its checkpoint" if carrier.batches else "for the first time"
+            before = "again, from its checkpoint" if carrier.last >= 0 else "for the first time"
             text = f"carrier {carrier.id} ({carrier.template.family.kind}) starts on {carrier.node} {before}"
             self.tell(Kind.CARRIER_STARTED, text, nodes=[carrier.node])
         # On a node that does not answer it is started when that node, or another, does (failover.py).

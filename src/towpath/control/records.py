@@ -28,11 +28,11 @@ class CarrierRecord:
     template: Template
     delay_us: int  # the longest allowed delay among its streams
     version: int = 0  # of its assignment table
-    inputs_us: tuple[int | None, ...] = ()  # for each input, the highest event time of the batches heard of
+    inputs_us: tuple[int | None, ...] = ()  # for each input, the highest event time of the batches up to the last one
     watermark_us: int | None = None
-    batches: int = 0
     late: int = 0
     epoch: int = 0  # how often another node has taken it over
+    last: int = -1  # batch that was heard of
 
     @property
     def newest_us(self) -> int | None:

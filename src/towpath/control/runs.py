@@ -25,6 +25,10 @@ class Run:
     def sure(self) -> bool:
         return not self._doubtful
 
+    @property
+    def heard(self) -> bool:
+        return self._batch >= 0
+
     def hear(self, event: BatchDone, delay_us: int) -> int | None:
         """Takes a batch in; returns the highest event time that may have come before what it reports was in force."""
         if event.first or event.batch != self._batch + 1:

@@ -132,8 +132,7 @@ class Watched:
             self._asked[carrier] = time.monotonic()
             return self._waiting.get(carrier, False)
 
-    def settle(self, carriers: Sequence[str]) -> None:
-        """Returns early when the node is lost."""
+    def settle(self, carriers: Sequence[str]) -> bool:
         told, done = threading.Event(), threading.Event()
         failures: list[BaseException] = []
 
@@ -147,11 +146,14 @@ class Watched:
 
         self._tell("", lambda node: told.set())
         if not self._unless_lost(told):
-            return
+            return False
         # Not in the node's own thread, which has to go on asking for a sign of life.
         threading.Thread(target=settle, name=f"settling {self._name}", daemon=True).start()
-        if self._unless_lost(done) and failures and self.lost is None:
+        settled = self._unless_lost(done)
+        if settled and failures and self.lost is None:
             raise failures[0]
+        # One that fails because the node is gone has settled nothing, and the node may be back a moment later.
+        return settled and not failures
 
     heap_bytes = None
 

@@ -75,7 +75,7 @@ class Play:
 
         def watch(events: list[Event]) -> None:
             self._monitor.hear(events)
-            if all(carrier.batches for carrier in self._running.engine.carriers):
+            if all(carrier.last >= 0 for carrier in self._running.engine.carriers):
                 begun.set()
             look()
 

@@ -71,8 +71,8 @@ class Runtime(Protocol):
     def finish_input(self) -> None:
         """From now on nothing more is waited for: inputs release all they have."""
 
-    def settle(self, carriers: Sequence[str]) -> None:
-        """Returns when the carriers have processed everything their inputs offer."""
+    def settle(self, carriers: Sequence[str]) -> bool:
+        """Waits until the carriers have processed everything their inputs offer; False if the node was lost first."""
 
     def ping(self) -> None:
         """Returns when the node has given a sign of life."""

@@ -10,6 +10,13 @@ PAUSES_S = (0.5, 2.0, 5.0, 10.0, 20.0)
 BUSY = "Python worker failed to connect back"
 
 
+class StoppedByOthers(Exception):
+    """For instance in Spark's web page, or by the last words of a controller that was killed."""
+
+    def __init__(self) -> None:
+        super().__init__("somebody else stopped it")
+
+
 def pause_after(times: int, error: BaseException) -> float | None:
     """How long a carrier that has failed so often in a row is left alone; None to give it up."""
     if times <= len(PAUSES_S):

@@ -25,7 +25,7 @@ from towpath.schema import is_link, stream_of
 from towpath.spark import assignments
 from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types
-from towpath.spark.failures import headline, pause_after
+from towpath.spark.failures import StoppedByOthers, headline, pause_after
 from towpath.spark.inputs import InputPlace, open_input, open_links
 from towpath.spark.modes import functions_of, is_remote
 from towpath.spark.node import register_sources
@@ -56,6 +56,7 @@ class SparkRuntime:
         self._failures: dict[str, int] = {}  # in a row, without a finished micro-batch between them
         self._again_at: dict[str, float] = {}  # when a carrier that failed is to be started again
         self._news: list[Event] = []
+        self._closed = False  # carriers stay dead
         self._reviving = threading.RLock()  # who waits for a carrier and who asks for news may both find it dead
         self._inputs: dict[str, list[InputPlace]] = {}
         self._seen: dict[str, int] = {}
@@ -159,8 +160,8 @@ class SparkRuntime:
         found: list[Event] = []
         for carrier, query in list(self._queries.items()):
             found += self._progress(carrier, query)
-            if query.id not in running and (error := query.exception()) is not None:
-                self._bury(carrier, query, error)
+            if query.id not in running and not query.isActive:
+                self._bury(carrier, query, query.exception() or StoppedByOthers())
         return found
 
     def _stop_strangers(self) -> None:
@@ -172,7 +173,8 @@ class SparkRuntime:
 
     def _bury(self, carrier: str, query: StreamingQuery, error: BaseException) -> None:
         with self._reviving:
-            if self._queries.get(carrier) is query:  # else somebody else has found it dead before
+            # Else somebody else has found it dead before, or it is to be dead.
+            if self._queries.get(carrier) is query and not self._closed:
                 self._note_failure(carrier, error)
 
     def _note_failure(self, carrier: str, error: BaseException) -> None:
@@ -234,7 +236,7 @@ class SparkRuntime:
         scratch.write_text(json.dumps({"at_us": time.time_ns() // 1000}))
         scratch.replace(self._store.drain)
 
-    def settle(self, carriers: Sequence[str]) -> None:
+    def settle(self, carriers: Sequence[str]) -> bool:
         # Each waits for its own next trigger; one after the other they would add up. Not in a pool of threads: the end
         # of the process would wait for those that ask an endpoint which is gone.
         failures: list[Exception] = []
@@ -248,6 +250,7 @@ class SparkRuntime:
         self._look_at = 0.0  # who waited wants to know
         if failures:
             raise failures[0]
+        return True
 
     def _settle_or_tell(self, carrier: str, failures: list[Exception]) -> None:
         try:
@@ -256,18 +259,22 @@ class SparkRuntime:
             failures.append(error)
 
     def _settle(self, carrier: str) -> None:
-        while carrier in self._queries or carrier in self._again_at:
-            query = self._queries.get(carrier)
+        while True:
+            with self._reviving:  # not while it is neither dead nor alive
+                self._revive()
+                query, dead = self._queries.get(carrier), carrier in self._again_at
+            if query is None and not dead:
+                return
             if query is None:
                 time.sleep(LOOK_S)
-                with self._reviving:
-                    self._revive()
                 continue
             try:
                 # Twice: the first call may be answered by a trigger that had looked for data before we asked.
                 query.processAllAvailable()
                 query.processAllAvailable()
-                return
+                if query.isActive:
+                    return
+                self._bury(carrier, query, query.exception() or StoppedByOthers())
             except PySparkException as error:
                 self._bury(carrier, query, error)
 
@@ -280,7 +287,9 @@ class SparkRuntime:
 
     def forget(self) -> None:
         self.close()
-        self._queries.clear()
+        with self._reviving:
+            self._queries.clear()
+            self._closed = False
 
     @property
     def heap_bytes(self) -> int | None:
@@ -300,12 +309,14 @@ class SparkRuntime:
 
     def close(self) -> None:
         """Stops all carriers; `events` still tells of their last batches."""
-        self._again_at.clear()
+        with self._reviving:
+            self._closed = True
+            self._again_at.clear()
         self._look_at = 0.0
         for carrier, query in list(self._queries.items()):
             query.stop()
             if query.exception() is not None:
-                del self._queries[carrier]  # nothing is revived on the way out
+                del self._queries[carrier]
 
 
 def _writer(root: Path) -> Callable[[DataFrame, int], None]:
