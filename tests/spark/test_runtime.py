@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import pytest
 from pyspark.sql import SparkSession
@@ -121,3 +123,28 @@ def test_the_spark_of_this_process_is_asked_every_time(tmp_path: Path) -> None:
 )
 def test_why_an_endpoint_does_not_answer_is_a_line(error: str, line: str) -> None:
     assert reason(RuntimeError(error)) == line
+
+
+def test_a_carrier_that_is_just_being_started_again_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = opened(Session(), tmp_path)
+    begun, go_on, asked = threading.Event(), threading.Event(), MagicMock(isActive=True, lastProgress=None)
+
+    def launch(self: SparkRuntime, carrier: str, *_: object) -> None:
+        begun.set()
+        go_on.wait(10)
+        self._queries[carrier] = asked
+
+    monkeypatch.setattr(SparkRuntime, "_launch", launch)
+    runtime._started["c0"], runtime._again_at["c0"] = (MagicMock(), 0), 0.0
+    starting, settling = (threading.Thread(target=t) for t in (runtime.events, lambda: runtime.settle(["c0"])))
+    starting.start()
+    assert begun.wait(10)
+    settling.start()
+    settling.join(0.3)
+    assert settling.is_alive()
+    go_on.set()
+    settling.join(10)
+    starting.join(10)
+    assert asked.processAllAvailable.call_count == 2
