@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from tests.spark.seconds import arrive, stream, wrong
 
 from towpath.api import Towpath, start
 from towpath.control.fence import Step
 from towpath.job import Job, QueryDef, ResultsDef
-from towpath.lang import parse
 from towpath.nodes import NodeDef
-from towpath.schema import Column, Stream, Type
 from towpath.spark import server
 from towpath.steering import ControlDef
-from towpath.streams.definition import StreamDef
-from towpath.streams.sources import FilesSource
 from towpath.testing.running import EMBEDDED, ONE, TWO
-from towpath.verify import answer, differences
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
 
-SECOND = 1_000_000
 ROWS = 500  # of a chunk, which is a second of event time
 MOST_CHUNKS = 1000
 QUERIES = {f"q{n}": f"SELECT k, v FROM s WHERE v > {n * 100}" for n in range(6)}
@@ -37,28 +30,16 @@ SCALING = {"start": "local", "max": 2, "above": 1e-6, "below": 0, "after": "1 se
 
 
 def job(folder: Path, nodes: Mapping[str, NodeDef], control: dict[str, object]) -> Job:
-    (folder / "s").mkdir()
-    columns = (Column("k", Type.BIGINT), Column("v", Type.BIGINT), Column("at", Type.TIMESTAMP))
-    source = FilesSource(type="files", path=str(folder / "s"), format="parquet")
     queries = {name: QueryDef.model_validate({"sql": sql, "node": "local"}) for name, sql in QUERIES.items()}
-    stream = StreamDef(Stream("s", columns, "at"), source, idle_after_ms=0)
     results, steered = ResultsDef.model_validate({}), ControlDef.model_validate(control)
-    return Job(folder / "store", 50, {"s": stream}, dict(nodes), queries, None, results, steered)
-
-
-def chunk(number: int) -> pa.Table:
-    places = range(ROWS)
-    at = pa.array([number * SECOND + n * SECOND // ROWS for n in places], pa.timestamp("us", tz="UTC"))
-    return pa.table({"k": [n % 7 for n in places], "v": [n * 37 % 1000 for n in places], "at": at})
+    return Job(folder / "store", 50, {"s": stream(folder)}, dict(nodes), queries, None, results, steered)
 
 
 def feed_until_moved(running: Towpath, folder: Path, to: Container[str] = ANYWHERE) -> pa.Table:
     """Everything that was fed."""
     chunks: list[pa.Table] = []
     while len(chunks) < MOST_CHUNKS and not passed(running, to):
-        chunks.append(chunk(len(chunks)))
-        pq.write_table(chunks[-1], folder / ".next")
-        (folder / ".next").rename(folder / f"{len(chunks):04}.parquet")
+        chunks.append(arrive(folder, len(chunks), ROWS))
         running.run(seconds=0.2)
     return pa.concat_tables(chunks)
 
@@ -76,27 +57,14 @@ def places(running: Towpath) -> set[str]:
     return {running.loop.situation.node_of(name) for name in running.loop.situation.fragments}
 
 
-def wrong(running: Towpath, fed: pa.Table) -> list[str]:
-    """The queries whose answer is not DuckDB's."""
-    found = []
-    with duckdb.connect() as database:
-        database.execute("CREATE TABLE s AS SELECT * FROM fed")
-        for name, sql in QUERIES.items():
-            query = parse(sql, running.job.catalog, name)
-            expected = answer(database, query, running.job.catalog, running.engine.validity(name))
-            if not expected.num_rows or differences(expected, running.results(name)) is not None:
-                found.append(name)
-    return found
-
-
 def test_fragments_move_and_every_answer_stays_right(tmp_path: Path) -> None:
     with start(job(tmp_path, TWO, CONTROL)) as running:
-        fed = feed_until_moved(running, tmp_path / "s")
+        fed = feed_until_moved(running, tmp_path)
         running.drain()
         assert passed(running), "the policy has moved nothing"
         assert places(running) == {"local", "other"}
         assert running.loop is not None and running.loop.situation.stream_rates["s"] > 0
-        assert wrong(running, fed) == []
+        assert wrong(running, QUERIES, fed) == []
 
 
 def test_tiers_of_managers_move_load_from_group_to_group(tmp_path: Path) -> None:
@@ -104,19 +72,19 @@ def test_tiers_of_managers_move_load_from_group_to_group(tmp_path: Path) -> None
     tiered = {**CONTROL, "options": {**OPTIONS, "fan_out": 2}}
     group = ("third", "fourth")
     with start(job(tmp_path, {**TWO, **dict.fromkeys(group, EMBEDDED)}, tiered)) as running:
-        fed = feed_until_moved(running, tmp_path / "s", to=group)
+        fed = feed_until_moved(running, tmp_path, to=group)
         running.drain()
         assert passed(running, to=group), "nothing was moved to the other group"
-        assert wrong(running, fed) == []
+        assert wrong(running, QUERIES, fed) == []
 
 
 @pytest.mark.long
 def test_a_node_is_started_for_the_load_and_gone_with_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with start(job(tmp_path, ONE, {**CONTROL, "scaling": SCALING})) as running:
-        fed = feed_until_moved(running, tmp_path / "s")
+        fed = feed_until_moved(running, tmp_path)
         running.drain()
         assert places(running) == {"local", "auto1"}
         assert [s.alive for s in server.servers().values()] == [True]
-        assert wrong(running, fed) == []
+        assert wrong(running, QUERIES, fed) == []
     assert server.servers() == {}
