@@ -27,6 +27,7 @@ from towpath.store import Store
 
 SAMPLE_ROWS = 5
 SHOWN_MOVES = 5
+ARRIVING_S = 15.0  # at most, for the first moves to arrive when the market closes: a slow machine begins late
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,17 @@ class Play:
     def run(self, look: Callable[[], None]) -> None:
         """`look` is called a few times a second."""
 
-        begun = threading.Event()
+        begun, arrived = threading.Event(), threading.Event()
 
         def watch(events: list[Event]) -> None:
             self._monitor.hear(events)
             if all(carrier.last >= 0 for carrier in self._running.engine.carriers):
                 begun.set()
+            steps = {move.step for move in self._running.engine.controller.state.moves.values()}
+            if steps & {Step.DRAINING, Step.DONE} or not steps & UNDECIDED:
+                arrived.set()
+            else:
+                arrived.clear()
             look()
 
         def run_until(second: float, stopped: threading.Event | None = None) -> None:
@@ -90,6 +96,7 @@ class Play:
         self._change_queries()
         self._rush()
         run_until(self._market.seconds)
+        run_until(self._market.seconds + ARRIVING_S, arrived)
 
     def scene(self) -> Scene:
         figures = self._monitor.figures()
