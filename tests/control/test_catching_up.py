@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
+from tests.nodes import quiet_node
 
 from towpath.control.engine import Engine
 from towpath.control.journal import Journal
@@ -15,7 +16,6 @@ from towpath.control.linkfiles import LinkFiles
 from towpath.control.requests import Request
 from towpath.lang import parse
 from towpath.plan.cut import CUT, WHOLE
-from towpath.runtime.carriers import Runtime
 from towpath.store import Store
 
 from .world import CATALOG, DELAY, SECOND, SQL, batch_done
@@ -38,9 +38,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def node(done: list[str]) -> MagicMock:
-    node = MagicMock(spec=Runtime)
-    node.events.return_value = []
-    node.lost = node.slow = None
+    node = quiet_node()
     node.settle.side_effect = lambda carriers: done.append("settle") is None
     return node
 

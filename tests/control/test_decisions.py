@@ -7,6 +7,7 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
+from tests.nodes import quiet_node
 
 from towpath.control.engine import Engine
 from towpath.control.journal import Journal
@@ -17,7 +18,6 @@ from towpath.control.requests import Request
 from towpath.errors import StoreError
 from towpath.lang import parse
 from towpath.plan.cut import CUT, WHOLE
-from towpath.runtime.carriers import Runtime
 from towpath.store import Store
 
 from .world import CATALOG, SECOND, SQL, batch_done
@@ -27,16 +27,9 @@ def request(name: str, kind: str, fragments: str = WHOLE) -> Request:
     return Request(parse(SQL[kind], CATALOG, name), fragments=fragments)
 
 
-def a_node() -> MagicMock:
-    node = MagicMock(spec=Runtime)
-    node.events.return_value = []
-    node.lost = node.slow = None
-    return node
-
-
 @pytest.fixture
 def nodes() -> dict[str, MagicMock]:
-    return {name: a_node() for name in ("a", "b")}
+    return {name: quiet_node() for name in ("a", "b")}
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
+from tests.nodes import quiet_node
 
 from towpath import job as jobs
 from towpath.api import Towpath
@@ -19,7 +19,7 @@ from towpath.control.journal import Journal
 from towpath.control.pulse import Pulse
 from towpath.errors import JobError, MoveRefused, NodeRefused, ProblemsError, QueryError, UnknownQueryError
 from towpath.monitor import Monitor
-from towpath.runtime.carriers import BatchDone, Runtime
+from towpath.runtime.carriers import BatchDone
 from towpath.service.messages import Drain, Look, Migrate, Submit, Withdraw
 from towpath.service.verbs import JobVerbs
 from towpath.store import Store
@@ -32,13 +32,6 @@ nodes:
 """
 FILTER = "SELECT value FROM clock WHERE value > 1"
 UNION = "SELECT value FROM clock WHERE value > 5 UNION ALL SELECT value FROM clock WHERE value > 6"
-
-
-def quiet_node() -> Any:
-    node = MagicMock(spec=Runtime)
-    node.events.return_value = []
-    node.lost = node.slow = None
-    return node
 
 
 @pytest.fixture

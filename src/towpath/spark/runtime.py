@@ -272,7 +272,7 @@ class SparkRuntime:
                 # Twice: the first call may be answered by a trigger that had looked for data before we asked.
                 query.processAllAvailable()
                 query.processAllAvailable()
-                if query.isActive:
+                if query.isActive or self._closed:
                     return
                 self._bury(carrier, query, query.exception() or StoppedByOthers())
             except PySparkException as error:
