@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 from tests.spark.folders import arrive, write_job
 
-from towpath.api import start
+from towpath import job as jobs
+from towpath.api import Towpath, start
 from towpath.control.watched import Watched
 from towpath.errors import RuntimeFailure
 from towpath.nodes import ConnectNode
 from towpath.spark import server
+from towpath.spark.connect import CLOSED, _connect, connect, session_id
 from towpath.spark.runtime import SparkRuntime
 from towpath.spark.server import Server
 from towpath.testing.running import EMBEDDED, run
@@ -67,26 +69,82 @@ def test_queries_move_between_this_process_and_an_endpoint(endpoint: Server, tmp
 
 
 def test_carriers_outlive_their_controller_and_are_found_again(endpoint: Server, tmp_path: Path) -> None:
-    job = write_job(tmp_path, ["s"], {"big": "SELECT k FROM s WHERE x > 1"})
-    text = job.read_text()
-    line = next(line for line in text.splitlines() if "type: embedded" in line)
-    job.write_text(text.replace(line, f"  far: {{type: connect, address: '{endpoint.address}', cores: 2}}"))
-    arrive(tmp_path, "s", [(1, 5.0, 1), (2, 5.0, 2)])
-    controller = subprocess.Popen([sys.executable, "-c", CONTROLLER, str(job)], stdout=subprocess.PIPE, text=True)
-    assert controller.stdout is not None and controller.stdout.readline() == "ready\n"
-    os.kill(controller.pid, signal.SIGKILL)
-    controller.wait()
+    job = far_job(tmp_path, endpoint.address)
+    run_and_kill(job)
     arrive(tmp_path, "s", [(3, 5.0, 3)])
     with start(job) as running:
         (watched,) = running.engine._nodes.values()
         assert isinstance(watched, Watched)
-        end = time.monotonic() + PATIENCE_S
-        while running.results("big").num_rows < 3:
-            assert time.monotonic() < end, "the carrier that was found does nothing"
-            running.poll()
-            time.sleep(0.2)
-        assert running.results("big")["k"].to_pylist() == [1, 2, 3]
+        wait_for_results(running, [1, 2, 3])
         assert isinstance(watched.inner, SparkRuntime) and watched.inner.adopted == ["c0"]
+
+
+def far_job(folder: Path, address: str) -> Path:
+    """A query on an endpoint, with two rows that it is to find."""
+    job = write_job(folder, ["s"], {"big": "SELECT k FROM s WHERE x > 1"})
+    text = job.read_text()
+    line = next(line for line in text.splitlines() if "type: embedded" in line)
+    job.write_text(text.replace(line, f"  far: {{type: connect, address: '{address}', cores: 2}}"))
+    arrive(folder, "s", [(1, 5.0, 1), (2, 5.0, 2)])
+    return job
+
+
+def run_and_kill(job: Path) -> None:
+    """A controller that is killed when it has found two rows."""
+    controller = subprocess.Popen([sys.executable, "-c", CONTROLLER, str(job)], stdout=subprocess.PIPE, text=True)
+    assert controller.stdout is not None and controller.stdout.readline() == "ready\n"
+    os.kill(controller.pid, signal.SIGKILL)
+    controller.wait()
+
+
+def wait_for_results(running: Towpath, keys: list[int]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while running.results("big").num_rows < len(keys):
+        assert time.monotonic() < end, "the carrier does nothing"
+        running.poll()
+        time.sleep(0.2)
+    assert running.results("big")["k"].to_pylist() == keys
+
+
+def test_an_endpoint_that_has_ended_an_idle_session_goes_on_from_the_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    impatient = {
+        "spark.connect.session.manager.defaultSessionTimeout": "3s",
+        "spark.connect.session.manager.maintenanceInterval": "1s",
+    }
+    endpoint = server.start("impatient", 2, "2g", None, QUICK_START | impatient, lambda: None)
+    try:
+        job = far_job(tmp_path, endpoint.address)
+        run_and_kill(job)
+        wait_until_closed(endpoint, session_id("far", jobs.load(job).store, 0))
+        arrive(tmp_path, "s", [(3, 5.0, 3)])
+        with start(job) as running:
+            wait_for_results(running, [1, 2, 3])
+        with start(job) as running:  # finds the session that took the place of the first
+            arrive(tmp_path, "s", [(4, 5.0, 4)])
+            wait_for_results(running, [1, 2, 3, 4])
+    finally:
+        server.stop("impatient")
+
+
+def wait_until_closed(endpoint: Server, session: str) -> None:
+    """Asks so seldom that asking does not keep the session alive."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        time.sleep(6)
+        try:
+            _connect("far", node(endpoint), session)
+        except RuntimeFailure as error:
+            assert CLOSED in str(error.__cause__)
+            return
+        assert time.monotonic() < end, "the endpoint keeps a session that nobody uses"
+
+
+def test_an_endpoint_of_ours_never_ends_an_idle_session(endpoint: Server, tmp_path: Path) -> None:
+    session = connect("far", node(endpoint), tmp_path)
+    assert session.conf.get("spark.connect.session.manager.defaultSessionTimeout") == "-1"
 
 
 def test_an_endpoint_without_the_connector_for_kafka_is_told(endpoint: Server, tmp_path: Path) -> None:

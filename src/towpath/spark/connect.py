@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import socket
 import uuid
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,21 +17,43 @@ from towpath.nodes import ConnectNode
 from towpath.spark.failures import reason
 from towpath.spark.node import session_settings
 
+log = logging.getLogger(__name__)
+
 USER = "towpath"
 PORT = 15002  # of an address that names none
 ANSWER_S = 10.0
 LISTENS_S = 1.0
 # About 15 s in all, instead of PySpark's ten minutes: whether a node is lost is decided elsewhere, and sooner.
 RETRIES, RETRY_MS = 6, 4000
+# An endpoint that has closed a session, for instance because nobody spoke for an hour, never opens it again.
+CLOSED = "INVALID_HANDLE.SESSION_CLOSED"
 
 
 def connect(name: str, node: ConnectNode, store: Path) -> SparkSession:
-    """The session of a node, the same one every time: a new controller finds the carriers of the one before."""
+    """The session of a node, the same one every time: a new controller finds the carriers of the one before.
+
+    Where the endpoint has closed it, with its carriers, the next one takes its place, for this and later controllers.
+    """
+    for generation in count():
+        try:
+            return _connect(name, node, session_id(name, store, generation))
+        except RuntimeFailure as error:
+            if CLOSED not in str(error.__cause__):
+                raise
+            log.warning("node %s: the endpoint has closed session %d; its carriers are started again", name, generation)
+    raise AssertionError("unreachable")
+
+
+def session_id(name: str, store: Path, generation: int) -> str:
+    text = f"{store.absolute().as_uri()}#{name}"
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{text}#{generation}" if generation else text))
+
+
+def _connect(name: str, node: ConnectNode, identity: str) -> SparkSession:
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
-    identity = uuid.uuid5(uuid.NAMESPACE_URL, f"{store.absolute().as_uri()}#{name}")
-    options = {"user_id": USER, "session_id": str(identity)}
+    options = {"user_id": USER, "session_id": identity}
     if node.token_file is not None:
         options["token"] = Path(node.token_file).read_text(encoding="utf-8").strip()
     separator = ";" if "/;" in node.address else "/;"

@@ -26,6 +26,8 @@ from towpath.spark.node import QUICK_JAVA, TASKS_PER_CORE, server_settings
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PATIENCE_S = 90.0
 LOG_LINES = 15
+# Spark would end a session, and with it its carriers, when no controller has spoken to it for an hour.
+PATIENT = {"spark.connect.session.manager.defaultSessionTimeout": "-1"}
 LOOPBACK = ("spark.driver.host", "spark.driver.bindAddress")  # where the workers of a cluster would look in vain
 
 
@@ -75,10 +77,14 @@ def start(
     place.mkdir(parents=True, exist_ok=True)
     log = place / "spark.log"
     port = port or _free_port()
-    settings = server_settings(place, spark) | {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-    }
+    settings = (
+        PATIENT
+        | server_settings(place, spark)
+        | {
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": str(port),
+        }
+    )
     if master is not None:
         settings = {key: value for key, value in settings.items() if key not in LOOPBACK or key in spark}
         settings["spark.cores.max"] = str(cores)
