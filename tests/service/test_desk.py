@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from towpath.errors import MoveRefused, RuntimeFailure, ServiceError
+from towpath.errors import MoveRefused, RuntimeFailure, ServiceError, StoreError
 from towpath.service.desk import Desk
 
 
-def fail(error: Exception) -> None:
+def fail(error: BaseException) -> None:
     raise error
 
 
@@ -27,13 +27,20 @@ def test_a_refusal_is_answered_and_the_job_goes_on() -> None:
     assert isinstance(refused.exception(0), MoveRefused) and next_one.result(0) == 5
 
 
-@pytest.mark.parametrize("error", [RuntimeFailure("Spark is gone"), KeyError("a bug")])
-def test_what_the_job_cannot_go_on_after_is_raised_too(error: Exception) -> None:
+@pytest.mark.parametrize("error", [RuntimeFailure("Spark is gone"), StoreError("full"), KeyError("a bug")])
+def test_whatever_a_request_raises_is_its_answer_and_the_loop_goes_on(error: Exception) -> None:
     desk = Desk()
-    future = desk.put(lambda: fail(error))
-    with pytest.raises(type(error)):
+    failed, next_one = desk.put(lambda: fail(error)), desk.put(lambda: 5)
+    desk.serve()
+    assert failed.exception(0) is error and next_one.result(0) == 5
+
+
+def test_who_waits_is_told_when_the_job_is_stopped_meanwhile() -> None:
+    desk = Desk()
+    future = desk.put(lambda: fail(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
         desk.serve()
-    assert future.exception(0) is error
+    assert isinstance(future.exception(0), ServiceError)
 
 
 def test_what_nobody_waits_for_any_more_is_not_done() -> None:

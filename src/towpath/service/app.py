@@ -137,17 +137,32 @@ class _Routes:
 
 async def _body(request: Request, kind: type[T]) -> T:
     try:
-        return _checked(TypeAdapter(kind), json.loads(await request.body()))
-    except ValueError as error:
+        value = json.loads(await request.body(), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise HTTPException(400, f"expected JSON: {error}") from None
+    return _checked(TypeAdapter(kind), value)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _checked(adapter: TypeAdapter[T], value: object) -> T:
+    _refuse_half_characters(value)
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
         mistakes = (f"{'.'.join(map(str, m['loc'])) or 'the request'}: {m['msg']}" for m in error.errors())
         raise HTTPException(400, f"expected another request: {'; '.join(mistakes)}") from None
+
+
+def _refuse_half_characters(value: object) -> None:
+    """JSON can name half of a character that takes two, which no file, journal or answer can hold."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])
+        raise HTTPException(400, f"expected text in Unicode, got {half}, a half of a character") from None
 
 
 def _answer(value: Any) -> JSONResponse:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from towpath.errors import RuntimeFailure, ServiceError, StoreError, StreamError, TowpathError
+from towpath.errors import ServiceError
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class Desk:
         return future
 
     def serve(self) -> None:
-        """Called by the loop between two polls. Raises what the job cannot go on after; refusals are only answered."""
+        """Called by the loop between two polls. Whatever a verb raises is the answer to its client."""
         while self._waiting:
             future, verb = self._waiting.popleft()
             if not future.set_running_or_notify_cancel():
@@ -40,8 +40,9 @@ class Desk:
                 future.set_result(verb())
             except Exception as error:
                 future.set_exception(error)
-                if not _is_refusal(error):
-                    raise
+            except BaseException:  # Ctrl-C
+                future.set_exception(ServiceError(STOPPING))
+                raise
 
     def close(self) -> None:
         """Whoever still waits is told so."""
@@ -52,7 +53,3 @@ class Desk:
         for future, _ in left:
             if future.set_running_or_notify_cancel():
                 future.set_exception(ServiceError(STOPPING))
-
-
-def _is_refusal(error: Exception) -> bool:
-    return isinstance(error, TowpathError) and not isinstance(error, RuntimeFailure | StoreError | StreamError)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from towpath import errors
 from towpath.errors import Problem, ProblemsError, TowpathError
+
+Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # what the journal can compare with
 
 # --- asked -----------------------------------------------------------------------------------------------------------
 
@@ -43,9 +47,9 @@ class Look:
 
     query: str | None = None
     node: str | None = None
-    since_us: int = 0
-    after: int = 0
-    limit: int = -1
+    since_us: Int64 = 0
+    after: Int64 = 0
+    limit: Int64 = -1
 
 
 # --- answered --------------------------------------------------------------------------------------------------------

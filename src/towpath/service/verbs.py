@@ -34,6 +34,8 @@ from towpath.service.messages import (
 from towpath.settings import close_to
 from towpath.store import Store
 
+LONGEST_NUMBER = 18  # digits of a fragment's number
+
 
 class Verbs(Protocol):
     def status(self) -> Status: ...
@@ -118,7 +120,7 @@ class JobVerbs:
         engine = self._running.engine
         if self._controller.running(asked.subject) is not None:
             return self.moves(engine.move(asked.subject, asked.to))
-        if asked.subject.isdecimal():
+        if asked.subject.isdecimal() and len(asked.subject) <= LONGEST_NUMBER:
             return self.moves([engine.move_fragment(int(asked.subject), asked.to)])
         raise UnknownQueryError(str(self._unknown(asked.subject)))
 
