@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towpath.plan.expressions import form
+from towpath.plan.pipeline import Grouped
 from towpath.plan.templates import MOST_SLOTS, Template, merge_all, template_of
 
 from .cases import pipeline, workload
@@ -94,3 +96,21 @@ def test_a_plan_does_not_grow_without_end() -> None:
 def test_a_shape_used_twice_has_two_places() -> None:
     template = template_of(pipeline("SELECT price * 2 AS a, price * 3 AS b FROM bids"))
     assert [slot.copy for slot in template.computed] == [1, 2]
+
+
+def test_what_is_grouped_is_part_of_the_shape() -> None:
+    """Else a template of both would take the one's group for what the other calculates."""
+    window = "FROM bids [RANGE 4 SECONDS]"
+    grouped = pipeline(f"SELECT lower(channel) || 'x' AS a, count(*) AS n {window} GROUP BY lower(channel)")
+    calculated = pipeline(f"SELECT lower(channel) || 'x' AS a, count(*) AS n {window} GROUP BY channel")
+    shapes = [made.computed[0].slot for made in (grouped, calculated)]
+    assert shapes[0] != shapes[1]
+    assert [form(slot.plain) for slot in shapes[:1]] == [form(slot.plain) for slot in shapes[1:]]
+    assert len(template_of(grouped).merge(template_of(calculated)).computed) == 2
+
+
+def test_a_group_is_not_looked_for_inside_an_aggregate() -> None:
+    made = pipeline("SELECT max(lane) + lane AS a FROM bids [RANGE 4 SECONDS] GROUP BY lane")
+    (bound,) = made.computed
+    (group,) = bound.slot.expr.find_all(Grouped)
+    assert group.parent is bound.slot.expr

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from sqlglot import exp
 
@@ -44,6 +44,16 @@ MOST_CONDITIONS = 16
 MOST_SWITCHES = 62
 
 
+class Grouped(exp.Expression):
+    """A grouped expression in what an aggregate puts out: the value of the group, which is not calculated again.
+
+    What is grouped is a matter of one pipeline. So the shape has to say it: in a template that another pipeline shares,
+    the same expression may be a group of the other one alone.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 @dataclass(frozen=True)
 class Slot:
     """An expression's shape: its constants are `@0`, `@1`, ... of the types in `params`."""
@@ -56,6 +66,11 @@ class Slot:
     @property
     def columns(self) -> tuple[exp.Column, ...]:
         return tuple(c for c in self.expr.find_all(exp.Column) if c.table != WINDOW)
+
+    @property
+    def plain(self) -> exp.Expression:
+        """The expression as it was written, apart from its constants."""
+        return self.expr.transform(lambda node: node.this if isinstance(node, Grouped) else node)
 
     @property
     def text(self) -> str:
@@ -174,14 +189,13 @@ def _aggregated(top: WindowAggregate, read: _Reader, shared: Pipeline) -> Pipeli
     found = (c for e in [*items, *top.having] for c in e.find_all(*AGGREGATE_NODES))
     calls = {form(c): c for c in found if isinstance(c, exp.Expression)}
     aggregates = tuple(read.slot(calls[text]) for text in sorted(calls))
-    kept = tuple(s.expr for s in (*groups, *aggregates))
     return replace(
         shared,
-        outputs=tuple(read.aggregate_output(e, groups, aggregates, kept) for e in items),
+        outputs=tuple(read.aggregate_output(e, groups, aggregates) for e in items),
         window=top.window,
         groups=groups,
         aggregates=aggregates,
-        having=read.conditions(top.having, kept),
+        having=read.conditions(top.having, groups),
     )
 
 
@@ -209,16 +223,14 @@ class _Reader:
     def slot(self, expr: exp.Expression) -> Slot:
         return Slot(expr, infer(expr, self.column_type))
 
-    def conditions(
-        self, conjuncts: tuple[exp.Expression, ...], kept: tuple[exp.Expression, ...] = ()
-    ) -> tuple[Bound, ...]:
+    def conditions(self, conjuncts: tuple[exp.Expression, ...], groups: tuple[Slot, ...] = ()) -> tuple[Bound, ...]:
         if len(conjuncts) > MOST_CONDITIONS:
             conjuncts = (_all(conjuncts),)
-        return tuple(self.lift(c, kept) for c in conjuncts)
+        return tuple(self.lift(c, groups) for c in conjuncts)
 
-    def lift(self, expr: exp.Expression, kept: Iterable[exp.Expression] = ()) -> Bound:
-        """Takes the constants out of an expression, except inside `kept` subexpressions."""
-        lifter = _Lifter(frozenset(kept))
+    def lift(self, expr: exp.Expression, groups: tuple[Slot, ...] = ()) -> Bound:
+        """Takes the constants out of an expression, except inside of groups and aggregates."""
+        lifter = _Lifter(frozenset(g.expr for g in groups))
         shape = lifter.visit(expr.copy())
         return Bound(Slot(shape, infer(expr, self.column_type), tuple(lifter.types)), tuple(lifter.values))
 
@@ -228,13 +240,7 @@ class _Reader:
             return Output("column", column=(expr.table, expr.name))
         return Output("computed", bound=self.lift(expr))
 
-    def aggregate_output(
-        self,
-        expr: exp.Expression,
-        groups: tuple[Slot, ...],
-        aggregates: tuple[Slot, ...],
-        kept: tuple[exp.Expression, ...],
-    ) -> Output:
+    def aggregate_output(self, expr: exp.Expression, groups: tuple[Slot, ...], aggregates: tuple[Slot, ...]) -> Output:
         if isinstance(expr, exp.Column) and expr.table == WINDOW:
             return Output("window_start" if expr.name == "window_start" else "window_end")
         for slot in groups:
@@ -243,7 +249,7 @@ class _Reader:
         for slot in aggregates:
             if slot.expr == expr:
                 return Output("aggregate", slot=slot)
-        return Output("computed", bound=self.lift(expr, kept))
+        return Output("computed", bound=self.lift(expr, groups))
 
 
 def _all(conjuncts: tuple[exp.Expression, ...]) -> exp.Expression:
@@ -255,15 +261,17 @@ def _all(conjuncts: tuple[exp.Expression, ...]) -> exp.Expression:
 
 
 class _Lifter:
-    """Replaces the constants of an expression by parameters and keeps them."""
+    """Replaces the constants of an expression by parameters and keeps them, and marks what is grouped."""
 
-    def __init__(self, kept: frozenset[exp.Expression]) -> None:
-        self._kept = kept
+    def __init__(self, groups: frozenset[exp.Expression]) -> None:
+        self._groups = groups
         self.values: list[Value] = []
         self.types: list[Type] = []
 
     def visit(self, node: exp.Expression) -> exp.Expression:
-        if node in self._kept or isinstance(node, exp.DataType | exp.Boolean | exp.Null):
+        if node in self._groups:
+            return Grouped(this=node)
+        if isinstance(node, (exp.DataType, exp.Boolean, exp.Null, *AGGREGATE_NODES)):
             return node
         found = constant(node)
         if found is not None:

@@ -194,13 +194,13 @@ def _column(column: ColumnRef) -> str:
 
 
 def _slots(slots: Iterable[Slot]) -> list[str]:
-    return [expression_text(slot.expr) for slot in slots]
+    return [expression_text(slot.plain) for slot in slots]
 
 
 def _constants(bound: Bound) -> Iterator[str]:
     if bound.values:
         values = ", ".join(f"@{n} = {value_text(value)}" for n, value in enumerate(bound.values))
-        yield f"{values} in {expression_text(bound.slot.expr)}"
+        yield f"{values} in {expression_text(bound.slot.plain)}"
 
 
 def _boxes(boxes: tuple[Box, ...]) -> list[str]:

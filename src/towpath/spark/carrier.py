@@ -21,7 +21,7 @@ from towpath.lang import infer
 from towpath.lang.query import WINDOW
 from towpath.plan.assignment import name, widened
 from towpath.plan.operators import ColumnRef
-from towpath.plan.pipeline import Slot
+from towpath.plan.pipeline import Grouped, Slot
 from towpath.plan.templates import Probe, Template
 from towpath.schema import Type
 from towpath.spark.expressions import Compiler
@@ -203,9 +203,9 @@ class _Carrier:
             .groupBy("_time", *kept)
             .agg(*(self._aggregate(n, s).alias(f"a{n}") for n, s in enumerate(template.aggregates)))
         )
-        return self._after_aggregate(aggregated, groups)
+        return self._after_aggregate(aggregated)
 
-    def _after_aggregate(self, aggregated: DataFrame, groups: list[str]) -> DataFrame:
+    def _after_aggregate(self, aggregated: DataFrame) -> DataFrame:
         template = self._template
         born = F.timestamp_micros(F.unix_micros("_time") - F.col("w_range"))
         rows = aggregated.withColumn("_born", born)
@@ -217,8 +217,8 @@ class _Carrier:
             "_fragment",
             "_time",
             "_born",
-            *groups,
-            *(f"a{n}" for n in range(len(template.aggregates))),
+            *(_typed(f"g{n}", s) for n, s in enumerate(template.groups)),
+            *(_typed(f"a{n}", s) for n, s in enumerate(template.aggregates)),
             *(
                 F.when(self._uses("computed", n), computed(n, s)).cast(s.type.value).alias(f"x{n}")
                 for n, s in enumerate(template.computed)
@@ -272,11 +272,16 @@ class _Carrier:
         return F.col(f"{part}_mask").bitwiseAND(F.lit(1 << n).cast("bigint")) != 0
 
     def _compiler(self, prefix: str, *, after: bool = False) -> _SlotCompiler:
-        known = {}
+        known: dict[exp.Expression, Column] = {}
         if after:
-            known = {s.expr: F.col(f"g{n}") for n, s in enumerate(self._template.groups)}
+            known = {Grouped(this=s.expr.copy()): F.col(f"g{n}") for n, s in enumerate(self._template.groups)}
             known |= {s.expr: F.col(f"a{n}") for n, s in enumerate(self._template.aggregates)}
         return _SlotCompiler(self._types, prefix, known)
+
+
+def _typed(column: str, slot: Slot) -> Column:
+    """In the slot's own type: integers are calculated as BIGINT."""
+    return F.col(column).cast(slot.type.value).alias(column)
 
 
 class _SlotCompiler:
@@ -308,7 +313,7 @@ class _SlotCompiler:
         return Compiler(resolve, integral)(slot.expr)
 
     def _type(self, node: exp.Expression, slot: Slot) -> Type:
-        concrete = node.transform(
+        concrete = Slot(node, slot.type).plain.transform(
             lambda e: ZERO[slot.params[int(e.name)]].copy() if isinstance(e, exp.Parameter) else e
         )
         return infer(concrete, lambda alias, column: Type.TIMESTAMP if alias == WINDOW else self._types[alias, column])

@@ -1,0 +1,80 @@
+"""Carriers over tables instead of streams: what a template makes of a complete input, in one Spark job.
+
+The plan is the carrier's own, with the assignment table of all queries that share it. So what sharing could do to an
+answer can be searched for with hundreds of queries in seconds, without starting a job for each set of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from towpath.arrow import arrow_schema
+from towpath.lang import parse
+from towpath.lang.query import Query
+from towpath.plan.assignment import columns, log_columns, rows
+from towpath.plan.cut import plan
+from towpath.plan.pipeline import Pipeline
+from towpath.plan.templates import Template, merge_all, template_of
+from towpath.schema import Catalog
+from towpath.spark.assignments import table_columns
+from towpath.spark.carrier import build, column_types
+from towpath.spark.node import QUICK_JAVA, NodeSettings, open_session
+
+Tables = Mapping[str, pa.Table]
+
+
+def session(folder: Path) -> SparkSession:
+    return open_session(NodeSettings(cores=2, memory="2g", spark=QUICK_JAVA), folder)
+
+
+def answers(spark: SparkSession, queries: Sequence[str], catalog: Catalog, tables: Tables) -> list[pa.Table]:
+    """What each query answers when all of them run together, on as few carriers as possible."""
+    parsed = [parse(sql, catalog) for sql in queries]
+    pipelines = [(n, p) for n, query in enumerate(parsed) for p in plan(query, catalog).pipelines]
+    found: list[list[pa.Table]] = [[] for _ in parsed]
+    for template in merge_all(template_of(p) for _, p in pipelines):
+        mine = [(n, p) for n, p in pipelines if template.covers(template_of(p))]
+        pipelines = [pair for pair in pipelines if pair not in mine]
+        log = run(spark, template, [p for _, p in mine], catalog, tables)
+        for fragment, (n, pipeline) in enumerate(mine):
+            found[n].append(_answer(log, fragment, pipeline, template, parsed[n]))
+    return [pa.concat_tables(parts) for parts in found]
+
+
+def run(
+    spark: SparkSession, template: Template, pipelines: Sequence[Pipeline], catalog: Catalog, tables: Tables
+) -> pa.Table:
+    """The results log of one carrier; the fragments are numbered in order."""
+    inputs = [_input(spark, template, n, catalog, tables) for n in range(len(template.family.classes))]
+    schema = arrow_schema(table_columns(columns(template, column_types(template))))
+    assigned = [row for number, pipeline in enumerate(pipelines) for row in rows(number, pipeline, template)]
+    table = pa.Table.from_pylist([{"_version": 0, **row} for row in assigned], schema)
+    return build(template, inputs, spark.createDataFrame(table)).toArrow()
+
+
+def _input(spark: SparkSession, template: Template, n: int, catalog: Catalog, tables: Tables) -> DataFrame:
+    alias, streams = f"i{n}", [s for s in catalog.values() if s.schema_class == template.family.classes[n]]
+    frames = [spark.createDataFrame(tables[s.name]).withColumn("_stream", F.lit(s.name)) for s in streams]
+    together = frames[0]
+    for frame in frames[1:]:
+        together = together.unionByName(frame)
+    time = F.col(streams[0].time)
+    return together.select(
+        *(F.col(c.name).alias(f"{alias}_{c.name}") for c in streams[0].columns),
+        F.unix_micros(time).alias(f"{alias}__us"),
+        F.col("_stream").alias(f"{alias}__stream"),
+        time.alias("_event"),
+    )
+
+
+def _answer(log: pa.Table, fragment: int, pipeline: Pipeline, template: Template, query: Query) -> pa.Table:
+    mine = log.filter(pa.compute.field("_fragment") == fragment)
+    named = [mine.column(name) for name in log_columns(pipeline, template)]
+    return pa.table(named, names=[c.name for c in query.columns]).cast(
+        arrow_schema({c.name: c.type for c in query.columns})
+    )
