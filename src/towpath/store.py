@@ -24,7 +24,7 @@ class Store:
     <root>/lock                              held by the process that runs the job
     <root>/journal.sqlite                    every decision: queries, fragments, carriers
     <root>/service.json                      where the service of the job listens, while there is one
-    <root>/carriers/<carrier>/assignments.arrow
+    <root>/carriers/<carrier>/assignments/   the assignment table
     <root>/carriers/<carrier>/<input>/ticks  event times for inputs that are silent
     <root>/carriers/<carrier>/e<epoch>/      all that the carrier itself writes:
         checkpoint                           Spark's own
@@ -94,7 +94,7 @@ class Store:
         return folder
 
     def assignments(self, carrier: str) -> Path:
-        return self.carrier(carrier) / "assignments.arrow"
+        return self.carrier(carrier) / "assignments"
 
     def results(self, carrier: str) -> Path:
         """The results log of a carrier; it lies in the folder of the newest epoch."""

@@ -10,7 +10,7 @@ import pytest
 
 from towpath.control.watched import POLL_S, Watched
 from towpath.errors import RuntimeFailure, StoreError
-from towpath.plan.assignment import Row
+from towpath.plan.assignment import TableChange
 from towpath.plan.templates import Template, template_of
 from towpath.runtime.carriers import CarrierFailed, Event
 
@@ -40,7 +40,7 @@ class Node:
             raise self.fails
         self.done.append((what, carrier))
 
-    def publish(self, carrier: str, template: Template, version: int, rows: Sequence[Row]) -> None:
+    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
         self._do("publish", carrier)
 
     def start(self, carrier: str, template: Template, epoch: int) -> None:
@@ -94,7 +94,7 @@ def test_it_is_told_things_in_order_and_its_news_come_back() -> None:
     node = Node()
     watched = watch(node)
     node.news = [batch_done("c0", 0, 1, [5])]
-    watched.publish("c0", TEMPLATE, 1, [])
+    watched.publish("c0", TEMPLATE, 1, TableChange([]))
     watched.start("c0", TEMPLATE, 0)
     assert watched.settle(["c0"])
     assert node.done == [("publish", "c0"), ("start", "c0"), ("settle", "c0")]

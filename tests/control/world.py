@@ -11,6 +11,7 @@ from towpath.control.controller import Controller, Instruction, Publish, StartCa
 from towpath.control.journal import Journal
 from towpath.control.records import PartRecord, QueryRecord
 from towpath.lang import parse
+from towpath.plan.assignment import Row, TableChange
 from towpath.plan.build import build, optimise
 from towpath.plan.cut import CUT, plan
 from towpath.plan.pipeline import pipelines
@@ -88,6 +89,10 @@ class Table:
     fragments: frozenset[int]
 
 
+def _fragments(rows: Iterable[Row]) -> frozenset[int]:
+    return frozenset(int(str(row["_fragment"])) for row in rows)
+
+
 @dataclass
 class Batch:
     times: tuple[tuple[int, ...], ...]  # of each input
@@ -107,6 +112,11 @@ class Carrier:
     running: bool = False
     starting: bool = False  # the next report is the first
     watermark: int | None = None  # the highest that a batch had
+
+    def publish(self, version: int, change: TableChange) -> None:
+        assert change.since is None or change.since == self.tables[-1].version
+        before = self.tables[-1].fragments if change.since is not None else frozenset()
+        self.tables.append(Table(version, (before | _fragments(change.added)) - frozenset(change.removed)))
 
     def newest(self, n: int, *, before: int | None = None) -> int | None:
         return max((t for b in self.batches[:before] for t in b.times[n]), default=None)
@@ -161,8 +171,8 @@ class World:
             carrier = self.carriers.setdefault(record.id, Carrier(len(record.template.family.classes)))
             match instruction:
                 case Publish():
-                    present = frozenset(int(str(row["_fragment"])) for row in self.controller.rows(record.id))
-                    carrier.tables.append(Table(record.version, present))
+                    carrier.publish(record.version, self.controller.table_change(record.id))
+                    assert carrier.tables[-1].fragments == _fragments(self.controller.rows(record.id))
                 case StartCarrier():
                     assert not carrier.running
                     carrier.running = carrier.starting = True

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from towpath.job import Job
-from towpath.plan.assignment import Row
+from towpath.plan.assignment import TableChange
 from towpath.plan.templates import Template
 from towpath.runtime.carriers import BatchDone, Event
 from towpath.streams.sources import FilesSource
@@ -32,7 +32,7 @@ class InstantNode:
         self._batches: dict[str, int] = {}
         self._files: dict[Path, tuple[int, int]] = {}  # newest event time and rows
 
-    def publish(self, carrier: str, template: Template, version: int, rows: Sequence[Row]) -> None:
+    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
         self._versions[carrier] = version
 
     def start(self, carrier: str, template: Template, epoch: int) -> None:

@@ -40,7 +40,7 @@ from towpath.control.records import (
 from towpath.control.resting import Resting
 from towpath.control.runs import Run
 from towpath.errors import MoveRefused, NodeRefused
-from towpath.plan.assignment import Row
+from towpath.plan.assignment import Row, TableChange
 from towpath.plan.pipeline import Pipeline
 from towpath.runtime.carriers import BatchDone
 from towpath.schema import Catalog
@@ -251,6 +251,13 @@ class Controller:
     def rows(self, carrier: str) -> list[Row]:
         """The assignment table of a carrier."""
         return self._ledger.rows(carrier)
+
+    def table_change(self, carrier: str) -> TableChange:
+        """What a carrier's table needs to be published; it counts as published then, unless `publish_whole` is told."""
+        return self._ledger.table_change(carrier)
+
+    def publish_whole(self, carrier: str) -> None:
+        self._ledger.publish_whole(carrier)
 
     # --- decisions ---------------------------------------------------------------------------------------------------
 

@@ -384,13 +384,21 @@ class Engine:
         node = self._node(carrier.id)
         match instruction:
             case Publish():
-                node.publish(carrier.id, carrier.template, carrier.version, self.controller.rows(carrier.id))
+                self._publish(node, carrier)
             case StartCarrier():
                 log.info("starting carrier %s on %s: %s", carrier.id, carrier.node, carrier.template.family.kind)
                 node.start(carrier.id, carrier.template, carrier.epoch)
             case StopCarrier():
                 log.info("stopping carrier %s on %s", carrier.id, carrier.node)
                 node.stop(carrier.id)
+
+    def _publish(self, node: Runtime, carrier: CarrierRecord) -> None:
+        change = self.controller.table_change(carrier.id)
+        try:
+            node.publish(carrier.id, carrier.template, carrier.version, change)
+        except BaseException:
+            self.controller.publish_whole(carrier.id)
+            raise
 
     def _node(self, carrier: str) -> Runtime:
         return self._nodes[self.controller.state.carriers[carrier].node]

@@ -24,6 +24,8 @@ class Failover:
             return []
         ledger.lost.add(node)
         carriers = self._running_on([node])
+        for carrier in carriers:
+            ledger.publish_whole(carrier.id)  # what the node was told last may never have come to be
         others = self._answering()
         what = (
             f"{len(carriers):,} carriers go on on {', '.join(others)}" if others else "no other node answers; waiting"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 from towpath.control.fence import OPEN
@@ -18,7 +18,7 @@ from towpath.control.records import (
     Status,
 )
 from towpath.control.runs import Run
-from towpath.plan.assignment import Row, rows
+from towpath.plan.assignment import Row, TableChange, rows
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Family, Template, merge_all, template_of
 from towpath.schema import Catalog, SchemaClass, is_link
@@ -42,6 +42,15 @@ class Publish:
 Instruction = StartCarrier | StopCarrier | Publish
 
 
+@dataclass
+class _Unpublished:
+    """How a carrier's table differs from the version that was published last."""
+
+    version: int
+    came: dict[int, FragmentRecord] = field(default_factory=dict)
+    left: dict[int, None] = field(default_factory=dict)
+
+
 class Ledger:
     def __init__(self, state: State, catalog: Catalog, nodes: Sequence[str]) -> None:
         self.state = state
@@ -58,6 +67,7 @@ class Ledger:
         self._by_signature: dict[str, dict[int, FragmentRecord]] = {}
         self.users: dict[int, list[PartRecord]] = {}  # of each fragment, those whose turn it is
         self.moves: dict[int, MoveRecord] = {m.id: m for m in state.moves.values() if m.step in OPEN}
+        self._unpublished: dict[str, _Unpublished] = {}  # of the other carriers nothing is known to be published
         for fragment in state.fragments.values():
             self._index(fragment)
         for move in self.moves.values():
@@ -176,8 +186,22 @@ class Ledger:
         # On a node that does not answer it is started when that node, or another, does (failover.py).
         return [StartCarrier(c.id) for c in stopped if c.node not in self.lost]
 
+    def table_change(self, carrier: str) -> TableChange:
+        """What the next publication has to bring. It counts as done: `publish_whole` takes that back."""
+        before = self._unpublished.get(carrier)
+        self._unpublished[carrier] = _Unpublished(self.state.carriers[carrier].version)
+        if before is None:
+            return TableChange(self.rows(carrier))
+        came = [row for fragment in before.came.values() for row in fragment.rows]
+        return TableChange(came, list(before.left), before.version)
+
+    def publish_whole(self, carrier: str) -> None:
+        """Nobody knows what was published last."""
+        self._unpublished.pop(carrier, None)
+
     def begin_run(self, carrier: CarrierRecord) -> None:
         """It is started: of its micro-batches before nothing is certain."""
+        self.publish_whole(carrier.id)
         self.runs[carrier.id] = Run(len(carrier.template.family.classes))
         self.note(carrier)
 
@@ -208,12 +232,16 @@ class Ledger:
         )
         self.state.fragments[number] = fragment
         self._index(fragment)
+        if (table := self._unpublished.get(carrier.id)) is not None:
+            table.came[number] = fragment
         self.note(fragment)
         return fragment
 
     def leave(self, fragment: FragmentRecord, until_us: int | None, *, owed: bool) -> None:
         """Out of the table. Windows that are still open are owed, so the carrier is needed until they are closed."""
         del self.present[fragment.carrier][fragment.id]
+        if (table := self._unpublished.get(fragment.carrier)) is not None and not table.came.pop(fragment.id, None):
+            table.left[fragment.id] = None
         self.unshare(fragment)
         self.waiting.get(fragment.carrier, {}).pop(fragment.id, None)
         fragment.status = Status.LEAVING if owed else Status.GONE

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from towpath.errors import RuntimeFailure, TowpathError
-from towpath.plan.assignment import Row
+from towpath.plan.assignment import TableChange
 from towpath.plan.templates import Template
 from towpath.runtime.carriers import CarrierFailed, Event, Runtime
 
@@ -103,8 +103,8 @@ class Watched:
             self._asked.clear()
             self._waiting.clear()
 
-    def publish(self, carrier: str, template: Template, version: int, rows: Sequence[Row]) -> None:
-        self._tell(carrier, lambda node: node.publish(carrier, template, version, rows))
+    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
+        self._tell(carrier, lambda node: node.publish(carrier, template, version, change))
 
     def start(self, carrier: str, template: Template, epoch: int) -> None:
         self._tell(carrier, lambda node: node.start(carrier, template, epoch))

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from towpath.plan.boxes import Box
 from towpath.plan.constants import Value
@@ -26,6 +27,17 @@ from towpath.schema import Type
 
 Row = dict[str, Value | None]
 NOBODY = -1  # the fragment of no query
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """What a new version of an assignment table brings: rows that come, and fragments that leave for good."""
+
+    added: Sequence[Row]
+    removed: Sequence[int] = ()
+    since: int | None = None  # the version that is changed; None: there is none, the rows are the whole table
+
+
 PREFIXES = {"residuals": "r", "computed": "x", "having": "h"}
 
 

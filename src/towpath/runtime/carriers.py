@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from towpath.plan.assignment import Row
+from towpath.plan.assignment import TableChange
 from towpath.plan.templates import Template
 
 
@@ -50,8 +50,8 @@ Event = BatchDone | CarrierStumbled | CarrierFailed
 class Runtime(Protocol):
     """A node that runs carriers."""
 
-    def publish(self, carrier: str, template: Template, version: int, rows: Sequence[Row]) -> None:
-        """Replaces a carrier's assignment table; the carrier need not run."""
+    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
+        """Brings a carrier's assignment table to a version; the carrier need not run."""
 
     def start(self, carrier: str, template: Template, epoch: int) -> None:
         """Starts a carrier, from its checkpoint if it has one.

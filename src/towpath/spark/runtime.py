@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from towpath.errors import StoreError
-from towpath.plan.assignment import Row
+from towpath.plan.assignment import TableChange
 from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
 from towpath.results.links import LinkIndex
@@ -69,10 +69,9 @@ class SparkRuntime:
         self._found = {str(query.name): query for query in spark.streams.active}
         self.adopted: list[str] = []  # carriers that were found running
 
-    def publish(self, carrier: str, template: Template, version: int, rows: Sequence[Row]) -> None:
-        path = self._store.assignments(carrier)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        assignments.publish(path, version, assignment_columns(template, column_types(template)), rows)
+    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
+        columns = assignment_columns(template, column_types(template))
+        assignments.publish(self._store.assignments(carrier), version, columns, change)
 
     def start(self, carrier: str, template: Template, epoch: int) -> None:
         with self._reviving:
