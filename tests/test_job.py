@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from towpath.errors import JobError
+from towpath.checking import check
+from towpath.errors import JobError, QueryError
 from towpath.job import KINDS, Job, QueryDef, ResultsDef, load
 from towpath.nodes import NODES
 from towpath.results.definition import ConsoleSink, ParquetSink
@@ -36,14 +37,24 @@ def write(folder: Path, text: str) -> Job:
     return load(file)
 
 
+def answer_in(file: Path) -> list[str]:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix("# ") for line in lines if line.startswith("# ")]
+
+
+@pytest.mark.parametrize("file", files(JOBS / "bad_folder"), ids=lambda f: f.stem)
+def test_bad_files_of_the_queries_folder_are_told(file: Path) -> None:
+    """They keep no other query from running, and `check` refuses them."""
+    told = [line for problem in load(file).folder.problems for line in str(problem).splitlines()]
+    assert told == answer_in(file)
+
+
 @pytest.mark.parametrize("file", files(JOBS / "bad"), ids=lambda f: f.stem)
 def test_bad_file_is_answered(file: Path) -> None:
-    lines = file.read_text(encoding="utf-8").splitlines()
-    expected = [line.removeprefix("# ") for line in lines if line.startswith("# ")]
     with pytest.raises(JobError) as caught:
         load(file)
     answer = "\n".join(str(problem) for problem in caught.value.problems)
-    assert answer.replace(str(JOBS), "$JOBS").splitlines() == expected
+    assert answer.replace(str(JOBS), "$JOBS").splitlines() == answer_in(file)
     assert str(caught.value).startswith(f"{file} cannot be used:\n")
 
 
@@ -186,10 +197,16 @@ def test_a_file_that_is_not_text_is_answered(tmp_path: Path) -> None:
         load(tmp_path / "job.yaml")
 
 
-def test_a_query_file_that_is_not_text_is_answered(tmp_path: Path) -> None:
+def test_a_query_file_that_is_not_text_keeps_only_itself_out(tmp_path: Path) -> None:
     (tmp_path / "q.sql").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(JobError, match=r"queries_folder, q\.sql: cannot be read"):
-        write(tmp_path, "streams: {s: {source: {type: rate, rate: 1}}}\nqueries_folder: .")
+    (tmp_path / "r.sql").write_text("SELECT value FROM s")
+    job = write(tmp_path, "streams: {s: {source: {type: rate, rate: 1}}}\nqueries_folder: .")
+    assert list(job.queries) == ["r"]
+    assert [str(p) for p in job.folder.problems] == [
+        "queries_folder, q.sql: cannot be read: byte 1 is 0xff, which is not UTF-8\n    -> save it as UTF-8 text"
+    ]
+    with pytest.raises(QueryError, match=r"queries_folder, q\.sql: cannot be read"):
+        check(job)
 
 
 @pytest.mark.parametrize("model", DOCUMENTED, ids=lambda model: model.__name__)

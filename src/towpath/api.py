@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from towpath import job as jobs
 from towpath.autopilot import local_nodes, loop_of, policy_of, started_before
-from towpath.checking import parse_all
+from towpath.checking import parse_all, parse_good, placed
 from towpath.control.engine import Engine
 from towpath.control.folder import QueryFolder
 from towpath.control.history import Kind
@@ -45,6 +45,7 @@ from towpath.spark.connect import connect, listens
 from towpath.spark.kafka import jar_settings, with_connector
 from towpath.spark.node import NodeSettings, open_session
 from towpath.spark.runtime import SparkRuntime
+from towpath.sqlfiles import Contents
 from towpath.store import Store
 from towpath.streams.sources import KafkaSource
 
@@ -76,7 +77,7 @@ class Towpath:
         self._pulse = pulse
         self._stopped = False
         self._begun = time.monotonic()
-        self._folder = QueryFolder(job.queries_folder) if job.queries_folder else None
+        self._folder = QueryFolder(job.queries_folder, job.folder) if job.queries_folder else None
 
     def __enter__(self) -> Self:
         return self
@@ -117,7 +118,7 @@ class Towpath:
 
     def submit_all(self, definitions: dict[str, QueryDef]) -> None:
         """Starts queries together, so that they may share what is new. Raises QueryError with what is wrong in any."""
-        made = parse_all(dataclasses.replace(self.job, queries=definitions, queries_folder=None))
+        made = parse_all(dataclasses.replace(self.job, queries=definitions, queries_folder=None, folder=Contents()))
         self.engine.submit([_request(self.job, query, definitions[name], "api") for name, query in made.items()])
 
     def withdraw(self, name: str) -> None:
@@ -148,12 +149,18 @@ class Towpath:
 
     def poll(self, watch: Watch | None = None) -> None:
         events = self.engine.poll()
-        self._tell_of_pulse()
+        around = self.engine.guard.around
+        with around("writing down what befell the controller"):
+            self._tell_of_pulse()
         if self.loop is not None:
-            self.loop.step(events, time.monotonic() - self._begun)
-        self._watch_folder()
+            with around("the policy"):
+                self.loop.step(events, time.monotonic() - self._begun)
+        if self._folder is not None:
+            with around("looking into the queries folder"):
+                self._watch_folder(self._folder)
         if watch is not None:
-            watch(events)
+            with around("showing what the job does"):
+                watch(events)
 
     def drain(self, watch: Watch | None = None) -> None:
         """Processes everything the streams have and closes all windows."""
@@ -166,27 +173,37 @@ class Towpath:
         for kind, text in self._pulse.news():
             self.engine.tell(kind, text)
 
-    def _watch_folder(self) -> None:
-        if self._folder is None:
-            return
-        changes = self._folder.changes()
+    def _watch_folder(self, folder: QueryFolder) -> None:
+        changes = folder.changes()
+        if changes.problems:
+            self.refuse(QueryError("not taken in:", changes.problems))
         for name, sql in changes.written.items():
-            try:
-                query, fragments = parse(sql, self.job.catalog, name), self.job.fragments
-                self.engine.submit([Request(query, from_now=True, origin="job", fragments=fragments)])
-            except QueryError as error:
-                log.warning("%s was not taken in: %s", self._folder.file(name), error)
-                self.refused.append(error)
+            with self.engine.guard.around(f"taking in the query of {folder.file(name).name}"):
+                self._take_in(name, sql, folder.file(name))
         for name in changes.removed:
             if self.engine.controller.running(name) is not None:
                 self.engine.withdraw(name, "its file was deleted")
+
+    def _take_in(self, name: str, sql: str, file: Path) -> None:
+        try:
+            query, fragments = parse(sql, self.job.catalog, name), self.job.fragments
+            self.engine.submit([Request(query, from_now=True, origin="job", fragments=fragments)])
+        except QueryError as error:
+            self.refuse(QueryError("not taken in:", placed(error, file)))
+
+    def refuse(self, error: ProblemsError) -> None:
+        """Tells what is wrong with files of the queries folder; all else goes on."""
+        log.warning("%s", error)
+        self.refused.append(error)
+        self.engine.tell(Kind.REFUSED, str(error))
 
 
 def start(job: Job | str | Path) -> Towpath:
     """Starts a job: from the beginning, or where its store says it was."""
     if not isinstance(job, Job):
         job = jobs.load(Path(job))
-    requests = _requests(job)
+    queries, bad = parse_good(job)
+    requests = [_request(job, query, job.queries[name]) for name, query in queries.items()]
     policy = None if job.control is None else policy_of(job, job.control)
     with ExitStack() as stack:
         store = Store(job.store)
@@ -211,14 +228,18 @@ def start(job: Job | str | Path) -> Towpath:
         pulse = stack.enter_context(Pulse(store.root))
         housekeeper = stack.enter_context(Housekeeper(store, job.results.retention_us))
         for record in list(engine.controller.state.queries.values()):
-            if record.running and record.origin == "job" and record.name not in job.queries:
+            wanted = record.name in job.queries or record.name in job.folder.names  # a bad file changes nothing
+            if record.running and record.origin == "job" and not wanted:
                 engine.withdraw(record.name, "the job file does not have it any more")
         engine.submit(requests)
         loop = None
         if job.control is not None and policy is not None:
             loop = loop_of(job, job.control, policy, engine, starter, scaled)
             stack.callback(loop.close)
-        return Towpath(job, stack.pop_all(), engine, housekeeper, pulse, loop)
+        running = Towpath(job, stack.pop_all(), engine, housekeeper, pulse, loop)
+        if bad:
+            running.refuse(QueryError("not taken in:", bad))
+        return running
     raise AssertionError("unreachable")
 
 
@@ -261,11 +282,6 @@ def _wait_open(nodes: Mapping[str, Runtime], *, again: bool) -> None:
             missing.append(str(error))
     if missing and (not again or len(missing) == len(nodes)):
         raise RuntimeFailure("\n".join(missing))
-
-
-def _requests(job: Job) -> list[Request]:
-    """All queries of a job, checked; raises QueryError with the problems of all."""
-    return [_request(job, query, job.queries[name]) for name, query in parse_all(job).items()]
 
 
 def _request(job: Job, query: Query, definition: QueryDef, origin: str = "job") -> Request:

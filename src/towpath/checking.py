@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,25 +18,48 @@ def check(job: Job | str | Path) -> dict[str, Query]:
 
 
 def parse_all(job: Job) -> dict[str, Query]:
-    """Every query under its name. Raises QueryError with the problems of all of them."""
+    """Every query under its name. Raises QueryError with the problems of all of them, and of files that hold none."""
+    queries, problems = _parse(job)
+    refuse([*job.folder.problems, *(p for found in problems.values() for p in found)])
+    return queries
+
+
+def parse_good(job: Job) -> tuple[dict[str, Query], list[Problem]]:
+    """As `parse_all`, but a bad file of the queries folder only keeps its own query out; its problems are returned."""
+    queries, problems = _parse(job)
+    refuse([p for name, found in problems.items() if name not in job.folder.names for p in found])
+    return queries, [*job.folder.problems, *(p for found in problems.values() for p in found)]
+
+
+def refuse(problems: Sequence[Problem]) -> None:
+    if problems:
+        raise QueryError(f"{len(problems):,} {'mistake' if len(problems) == 1 else 'mistakes'} in queries:", problems)
+
+
+def _parse(job: Job) -> tuple[dict[str, Query], dict[str, list[Problem]]]:
     catalog = job.catalog
     queries: dict[str, Query] = {}
-    problems: list[Problem] = []
+    problems: dict[str, list[Problem]] = {}
     for name, definition in job.queries.items():
         try:
             queries[name] = parse(definition.sql, catalog, name)
         except QueryError as error:
-            where = _where(job, name)
-            problems += (replace(p, where=f"{where}, {p.where}" if p.where else where) for p in error.problems)
-    if problems:
-        raise QueryError(f"{len(problems):,} {'mistake' if len(problems) == 1 else 'mistakes'} in queries:", problems)
-    return queries
+            problems[name] = placed(error, _where(job, name))
+    return queries, problems
 
 
-def _where(job: Job, name: str) -> str:
-    """The query's .sql file if it has one, else its key in the job file."""
-    file = job.queries_folder / f"{name}.sql" if job.queries_folder else None
-    if file is None or not file.exists():
-        return f"queries.{name}"
+def placed(error: QueryError, where: str | Path) -> list[Problem]:
+    """The problems of a query's text with the place that the text is at."""
+    return [replace(p, where=f"{short(where)}, {p.where}" if p.where else short(where)) for p in error.problems]
+
+
+def short(where: str | Path) -> str:
     here = Path.cwd()
-    return str(file.relative_to(here) if file.is_relative_to(here) else file)
+    return str(where.relative_to(here) if isinstance(where, Path) and where.is_relative_to(here) else where)
+
+
+def _where(job: Job, name: str) -> str | Path:
+    """The query's .sql file if it has one, else its key in the job file."""
+    if job.queries_folder is None or name not in job.folder.names:
+        return f"queries.{name}"
+    return job.queries_folder / f"{name}.sql"

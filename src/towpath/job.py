@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
-from towpath import yamlfile
+from towpath import sqlfiles, yamlfile
 from towpath.errors import JobError, Problem
 from towpath.nodes import NODES, ConnectNode, EmbeddedNode, NodeDef
 from towpath.plan.cut import CUT, WHOLE
@@ -28,12 +27,10 @@ from towpath.settings import (
     refusal,
     shown,
 )
+from towpath.sqlfiles import NAME, NAME_HINT, Contents
 from towpath.steering import ControlDef
 from towpath.streams.definition import IDENTIFIER, StreamDef, StreamText, define, members, numbered, unlike
 from towpath.streams.sources import SOURCES
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")  # of queries and nodes; no leading dot or dash: .., -rf
-
 
 Fragments = Literal["one_per_query", "one_per_operator"]
 KINDS: Kinds = {"source": SOURCES, "sink": SINKS}
@@ -85,6 +82,7 @@ class Job:
     results: ResultsDef
     control: ControlDef | None = None
     fragments: str = WHOLE  # of queries that say nothing else
+    folder: Contents = field(default_factory=Contents)  # of `queries_folder`, when the job was loaded
 
     @property
     def catalog(self) -> dict[str, Stream]:
@@ -179,8 +177,8 @@ class _Reader:
         nodes = {name: node for name, value in given.items() if (node := self.node(name, value))}
         queries = self.queries(_section(raw, "queries"))
         folder = self.queries_folder(raw.get("queries_folder"))
-        if folder:
-            self.add_folder(queries, folder)
+        contents = Contents() if folder is None else sqlfiles.usable(folder, frozenset(queries))
+        queries |= {name: QueryDef.model_validate({"sql": sql}) for name, sql in contents.queries.items()}
         results = self.checked(ResultsDef, {} if raw.get("results") is None else raw["results"], "results")
         self.refuse_unknown_nodes(queries, given)
         control = None if raw.get("control") is None else self.checked(ControlDef, raw["control"], "control")
@@ -188,7 +186,8 @@ class _Reader:
         if top is None or results is None or self.problems:
             return None
         store = Path(top.store) if top.store else self.path.with_suffix(".store")
-        return Job(store, top.trigger_ms, streams, nodes, queries, folder, results, control, top.fragments)
+        where = (store, top.trigger_ms, streams, nodes)
+        return Job(*where, queries, folder, results, control, top.fragments, contents)
 
     def checked(self, model: type[_Model], value: object, where: str, note: str = "") -> _Model | None:
         try:
@@ -260,28 +259,9 @@ class _Reader:
         text = self.checked(_FolderText, {"queries_folder": value}, "")
         return Path(text.queries_folder) if text and text.queries_folder else None
 
-    def add_folder(self, queries: dict[str, QueryDef], folder: Path) -> None:
-        for file in sorted(folder.glob("*.sql")):
-            if file.name.startswith(".") or not file.is_file():  # editors keep their own files beside
-                continue
-            where = f"queries_folder, {file.name}"
-            self.check_name(where, file.stem)
-            if file.stem in queries:
-                self.refuse(where, f"the query {file.stem} is also under queries", "rename one of them")
-            try:
-                sql = file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                self.refuse(where, f"cannot be read: {error}", "save it as UTF-8 text")
-                continue
-            if not sql.strip():
-                self.refuse(where, "expected a SELECT statement, got nothing", "write one, or delete the file")
-            else:
-                queries[file.stem] = QueryDef.model_validate({"sql": sql})
-
     def check_name(self, where: str, name: str) -> None:
-        if not _NAME.fullmatch(name):
-            hint = "use at most 200 letters, digits, _, - and ., beginning with a letter, a digit or _"
-            self.refuse(where, f"{shown(name)} is not a valid name", hint)
+        if not NAME.fullmatch(name):
+            self.refuse(where, f"{shown(name)} is not a valid name", NAME_HINT)
 
     def refuse_shared_sinks(self, queries: dict[str, QueryDef], sinks: Mapping[str, str] | None = None) -> None:
         owners = dict(sinks or {})

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Column, Table
+from rich.text import Text
 
 from towpath.cli.output import clock_time, counted, event_time, seconds_text
 from towpath.control.history import Told
@@ -20,6 +21,7 @@ def view(status: Status, most_moves: int | None = None) -> RenderableType:
     parts: list[RenderableType] = [headline(status), _nodes(status), _carriers(status)]
     if status.moves:
         parts.append(_moves(status.moves, most_moves))
+    parts += [Text(f"fails, and is tried again: {trouble}") for trouble in status.troubles]
     return Group(*parts)
 
 

@@ -242,6 +242,11 @@ class Controller:
                 self._confirm(fragment, before_us, self.links.begin_us(fragment, event.joined))
         return self._moves.handle(event, before_us, newest_before_us)
 
+    def miss(self, carrier: str) -> None:
+        """A report of a micro-batch was lost: nothing is certain about what came before the next one."""
+        if carrier in self._ledger.runs:
+            self._ledger.begin_run(self.state.carriers[carrier])
+
     def resume(self) -> list[Instruction]:
         """After a start from the journal: which carriers to run."""
         needed = dict.fromkeys(f.carrier for f in self.state.fragments.values() if f.status is not Status.GONE)

@@ -15,6 +15,7 @@ from typing import Self
 
 from towpath.control.answers import read_part, whole
 from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
+from towpath.control.guard import Guard
 from towpath.control.history import Kind
 from towpath.control.idle import Idle
 from towpath.control.journal import Journal
@@ -31,6 +32,7 @@ from towpath.store import Store
 log = logging.getLogger(__name__)
 
 AGAIN_S = 0.2  # between two looks at nodes that are lost
+PATIENCE = 50  # failed questions in a row, about ten seconds, until the Spark of this process counts as gone
 ROUNDS = 50  # at most, until who reads a link has all of it; two are enough unless a fragment moves meanwhile
 
 
@@ -58,6 +60,7 @@ class Engine:
         self._links = LinkFiles(store)
         self._links_told = True
         self._undone: dict[Instruction, None] = {}  # in their order
+        self.guard = Guard(self.tell)
         with self._decision() as todo:
             todo += self.controller.resume()
 
@@ -175,18 +178,32 @@ class Engine:
     def poll(self) -> list[Event]:
         """Hears what the carriers did and reacts. Call it a few times a second."""
         self._do()
-        self._look_after_nodes()
-        events = [event for node in self._nodes.values() for event in node.events()]
+        with self.guard.around("looking after nodes"):
+            self._look_after_nodes()
+        events: list[Event] = []
+        for name, node in self._nodes.items():
+            with self.guard.around(f"asking node {name} for news", at_most=PATIENCE):
+                events += node.events()
         for event in events:
             if isinstance(event, BatchDone):
-                with self._decision() as todo:
-                    todo += self.controller.handle(event)
-                if self._idle is not None:
-                    self._idle.hear(event, time.monotonic())
+                self._hear(event)
         self._tell_failures(events)
-        self._empty_nodes()
-        self._tick_idle()
+        with self.guard.around("moving what is to move"):
+            self._empty_nodes()
+        with self.guard.around("moving the event time of silent streams"):
+            self._tick_idle()
         return events
+
+    def _hear(self, event: BatchDone) -> None:
+        heard = False
+        with self.guard.around(f"taking in a micro-batch of carrier {event.carrier}"):
+            with self._decision() as todo:
+                todo += self.controller.handle(event)
+            heard = True
+            if self._idle is not None:
+                self._idle.hear(event, time.monotonic())
+        if not heard:
+            self.controller.miss(event.carrier)
 
     def _tell_failures(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -375,9 +392,19 @@ class Engine:
             self._links.write(self.controller.links)
             self._links_told = True
         # Many moves at once ask for the same table many times; it is written once, as it is in the end.
+        failed: set[str] = set()  # carriers: what comes next for them needs what was before
         for instruction in list(self._undone):
-            self._carry_out(instruction)
-            del self._undone[instruction]
+            if instruction not in self._undone:
+                continue  # done meanwhile, when the failure of another was written down
+            done = False
+            if instruction.carrier not in failed:
+                with self.guard.around(f"telling a node about carrier {instruction.carrier}"):
+                    self._carry_out(instruction)
+                    done = True
+            if done:
+                del self._undone[instruction]
+            else:
+                failed.add(instruction.carrier)
 
     def _carry_out(self, instruction: Instruction) -> None:
         carrier = self.controller.state.carriers[instruction.carrier]

@@ -38,6 +38,7 @@ class Kind(StrEnum):
     CONTROLLER_PAUSED = "controller paused"
     CLOCK_CHANGED = "clock changed"
     DISK_FULL = "disk full"
+    FAULT = "fault"
 
 
 STEPS = {

@@ -115,6 +115,7 @@ class Status:
     nodes: list[NodeStatus] = field(default_factory=list)
     carriers: list[CarrierStatus] = field(default_factory=list)
     moves: list[MoveStatus] = field(default_factory=list)  # under way
+    troubles: list[str] = field(default_factory=list)  # what fails and is tried again
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ class JobVerbs:
             [self._node(name, carriers) for name in self._controller.nodes],
             carriers,
             [self._move(move) for move in under_way],
+            self._running.engine.guard.troubles,
         )
 
     def queries(self) -> list[QueryStatus]:
