@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+STREAM = "_stream"  # the column of an input that says which stream a row is of
+_PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*")
 LINK = "link"  # the origin of streams that are made of others while a job runs
 
 
@@ -56,12 +59,22 @@ class Stream:
         return (*sorted((c.name, c.type.value) for c in self.columns), ("", self.time), *origin)
 
 
+def internal(name: str) -> str:
+    """The name of a stream's column inside of inputs, carriers and logs.
+
+    A stream's columns may have any names. Beside them are columns of towpath's own, which begin with an underscore, and
+    Spark and DuckDB read dots, quotes and letters of other alphabets their own way. What is not plain is spelled out.
+    """
+    return name if _PLAIN.fullmatch(name) else f"_x{name.encode().hex()}"
+
+
 SchemaClass = tuple[tuple[str, str], ...]
 Catalog = Mapping[str, Stream]
 
 
 def is_link(schema_class: SchemaClass) -> bool:
-    return schema_class[-1] == ("", LINK)
+    # Two entries without a name: the time column of a stream that has no origin may be called like one.
+    return schema_class[-2][0] == "" and schema_class[-1] == ("", LINK)
 
 
 def stream_of(schema_class: SchemaClass) -> Stream:

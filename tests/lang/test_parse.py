@@ -4,6 +4,7 @@ import pytest
 
 from towpath.errors import QueryError
 from towpath.lang import parse, to_sql
+from towpath.lang.foreign import FOREIGN
 from towpath.lang.typing import outside
 
 from .cases import Case, answer, catalog, load
@@ -61,3 +62,15 @@ def test_a_text_without_measure_is_refused(sql: str) -> None:
 def test_many_conjuncts_are_fine() -> None:
     sql = f"SELECT price FROM bids WHERE {' AND '.join(f'lane <> {n}' for n in range(1000))}"
     assert len(parse(sql, catalog()).selects[0].where) == 1000
+
+
+@pytest.mark.parametrize("word", sorted(FOREIGN))
+def test_a_keyword_of_other_dialects_names_an_input_only_where_it_can_mean_nothing_else(word: str) -> None:
+    for window in ("", " [RANGE 5 SECONDS]"):
+        item = "count(*) AS n" if window else "price"
+        with pytest.raises(QueryError, match=f"{word} is not supported"):
+            parse(f"SELECT {item} FROM bids{window} {word}", catalog())
+        for name in (f"AS {word}", f'"{word}"', f'AS "{word}"'):
+            if word != "WINDOW":  # the name of window_start's input
+                (source,) = parse(f"SELECT {item} FROM bids{window} {name}", catalog()).selects[0].inputs
+                assert source.alias == word

@@ -15,6 +15,7 @@ from sqlglot.generator import Generator
 from sqlglot.parser import Parser
 from sqlglot.tokens import Tokenizer
 
+from towpath.lang.foreign import FOREIGN, JOINS
 from towpath.lang.underline import Span, mark
 
 MILLISECOND = 1_000
@@ -26,6 +27,15 @@ UNITS = {
     "MILLISECOND": MILLISECOND,
 }
 LONGEST_US = 36_500 * UNITS["DAY"]
+
+
+class ForeignWord(Exception):
+    """A word behind an input that is a keyword in other dialects, and would be taken for the input's name here."""
+
+    def __init__(self, token: Token) -> None:
+        super().__init__(token.text)
+        self.word = token.text
+        self.place: Span = (token.start, token.end + 1)
 
 
 class Windowed(exp.Expression):
@@ -115,6 +125,24 @@ class TowpathParser(Parser):
 
     def _at_window(self) -> bool:
         return self._curr.token_type == TokenType.L_BRACKET and self._next.text.upper() == "RANGE"
+
+    def _parse_table_parts(self, *args: Any, **kwargs: Any) -> exp.Table | None:
+        table = super()._parse_table_parts(*args, **kwargs)
+        if table is not None:
+            self._refuse_foreign_word()
+        return table
+
+    def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
+        self._refuse_foreign_word()
+        return super()._parse_table_alias(*args, **kwargs)
+
+    def _refuse_foreign_word(self) -> None:
+        """With AS it is a name, and so it is in quotes."""
+        word = self._curr.text.upper()
+        joins = word in JOINS and self._next.token_type == TokenType.JOIN  # refused as a join
+        quoted = self._curr.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
+        if not quoted and not joins and word in FOREIGN:
+            raise ForeignWord(self._curr)
 
     def _parse_duration(self) -> int:
         number = self._curr

@@ -26,6 +26,11 @@ CLAUSES: dict[str, tuple[str, str]] = {
     "totals": ("WITH TOTALS is not supported", "write a SELECT for each grouping, with UNION ALL between them"),
     "all": ("GROUP BY ALL is not supported", "name the columns"),
     "joins": ("a join inside a join is not supported", "write FROM a, b, c WHERE a.x = b.x AND b.y = c.y"),
+    "sample": ("SAMPLE is not supported", "a query reads every tuple of its streams; choose among them with WHERE"),
+    "version": ("reading a stream as of a time is not supported", "choose times with WHERE"),
+    "when": ("reading a stream as of a time is not supported", "choose times with WHERE"),
+    "pivots": ("PIVOT and UNPIVOT are not supported", "name the columns one by one, with CASE where it takes one"),
+    "hints": ("hints behind an input are not supported", "leave them out"),
     "into": ("INTO is not supported", "a query's results are kept under the query's name"),
 }
 

@@ -8,13 +8,14 @@ from itertools import pairwise
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
-from towpath.lang.dialect import Towpath, TowpathParser
+from towpath.lang.dialect import ForeignWord, Towpath, TowpathParser
+from towpath.lang.foreign import FOREIGN
 from towpath.lang.underline import Problems
 
 LONGEST_TEXT = 100_000
 STARTS = (TokenType.SELECT, TokenType.L_PAREN)
 AFTER_NO_COMMA = (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM)
-# A quote or comment that is closed, or what is neither. A closing quote stands alone: a doubled one is part of the text.
+# A quote or comment that is closed, or what is neither. A closing quote stands alone, a doubled one is text.
 # Without possessive quantifiers, which the `re` of Python 3.11.2 (Debian 12) gets wrong.
 _CLOSED = re.compile(
     r"""'[^']*(?:''[^']*)*'(?!')|"[^"]*(?:""[^"]*)*"(?!")|`[^`]*(?:``[^`]*)*`(?!`)"""
@@ -36,6 +37,10 @@ def read(sql: str, problems: Problems) -> exp.Expr | None:
         return parser.parse(tokens, sql)[0]
     except ParseError as error:
         _syntax_problem(error, sql, problems)
+    except ForeignWord as error:
+        word = error.word.upper()
+        hint = f"{FOREIGN[word]}; the name of an input goes behind AS"
+        problems.add(error.place, f"{word} is not supported behind an input", hint)
     except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError):
         # sqlglot trips over some malformed texts instead of refusing them, such as `FROM a ? at x`.
         problems.add(parser.place(), "the text cannot be read around here")

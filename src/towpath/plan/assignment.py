@@ -23,7 +23,7 @@ from towpath.plan.constants import Value
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Bound, Pipeline, Slot
 from towpath.plan.templates import Probe, Template, numbered
-from towpath.schema import Type
+from towpath.schema import Type, internal
 
 Row = dict[str, Value | None]
 NOBODY = -1  # the fragment of no query
@@ -64,7 +64,12 @@ def columns(template: Template, types: dict[ColumnRef, Type]) -> dict[str, Type]
 
 
 def name(prefix: str, column: ColumnRef) -> str:
-    return f"{prefix}_{column[0]}_{column[1]}"
+    return f"{prefix}_{column[0]}_{internal(column[1])}"
+
+
+def input_column(alias: str, column: str) -> str:
+    """The name of a source's column in its carrier."""
+    return f"{alias}_{internal(column)}"
 
 
 def widened(type_: Type) -> Type:

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from towpath.lang import infer
 from towpath.lang.query import WINDOW
-from towpath.plan.assignment import name, widened
+from towpath.plan.assignment import input_column, name, widened
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Grouped, Slot
 from towpath.plan.templates import Probe, Template
@@ -255,7 +255,7 @@ class _Carrier:
         return self._assignments.observe(f"version_{use}", F.max("_version").alias("version"))
 
     def _column(self, column: ColumnRef) -> Column:
-        return F.col(f"{column[0]}_{column[1]}")
+        return F.col(input_column(*column))
 
     def _probed(self, column: ColumnRef) -> Column:
         return self._column(column).cast(widened(self._types[column]).value)
@@ -304,7 +304,7 @@ class _SlotCompiler:
             if isinstance(node, exp.Column):
                 if node.table == WINDOW:
                     return F.col("_born" if node.name == "window_start" else "_time")
-                return F.col(f"{node.table}_{node.name}")
+                return F.col(input_column(node.table, node.name))
             return None
 
         def integral(node: exp.Expression) -> bool:

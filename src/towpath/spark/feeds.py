@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from towpath.schema import STREAM, internal
 from towpath.spark.slices import SliceReader, SliceSource
 from towpath.streams.feed import Feed, Position, Slice
 
@@ -32,7 +33,8 @@ class FeedReader(SliceReader[Feed]):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Work)
-        yield from self.feed.read(partition.slices)
+        for batch in self.feed.read(partition.slices):
+            yield batch.rename_columns([STREAM, *map(internal, batch.schema.names[1:])])
 
 
 class FeedSource(SliceSource):

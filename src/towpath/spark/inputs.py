@@ -17,11 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.arrow import arrow_schema
-from towpath.schema import Stream, Type
+from towpath.plan.assignment import input_column
+from towpath.schema import STREAM, Stream, Type, internal
 from towpath.spark.feeds import FEED
 from towpath.spark.kafka import KEY, read_topic
 from towpath.spark.links import LINKS
-from towpath.spark.types import ddl
+from towpath.spark.types import NO_CORRUPT, ddl
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource, KafkaSource
 
@@ -85,7 +86,7 @@ def open_links(
     raw = (
         spark.readStream.format(LINKS)
         .option("spec", json.dumps(spec))
-        .option("schema", ddl({"_stream": Type.STRING, **types}))
+        .option("schema", ddl({STREAM: Type.STRING, **types}))
         .option("parallelism", place.parallelism)
         .load()
     )
@@ -96,9 +97,11 @@ def open_links(
 
 
 def _columns(raw: DataFrame, stream: Stream, alias: str, columns: Sequence[str]) -> DataFrame:
-    event = F.col(stream.time).cast("timestamp").alias("_event")
-    return raw.where(F.col(stream.time).isNotNull()).select(
-        event, F.col("_stream").alias(f"{alias}__stream"), *(F.col(c).alias(f"{alias}_{c}") for c in columns)
+    time = F.col(internal(stream.time))
+    return raw.where(time.isNotNull()).select(
+        time.cast("timestamp").alias("_event"),
+        F.col(STREAM).alias(f"{alias}__stream"),
+        *(F.col(internal(c)).alias(input_column(alias, c)) for c in columns),
     )
 
 
@@ -115,6 +118,7 @@ def _observed(rows: DataFrame, alias: str) -> DataFrame:
 
 
 def _raw(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:
+    """The rows of some streams: `_stream`, and the columns under their internal names."""
     if isinstance(streams[0].source, KafkaSource):
         return _topic(spark, streams, place)
     return _native(spark, streams) if _is_native(streams) else _feed(spark, streams, place)
@@ -138,12 +142,12 @@ def _native(spark: SparkSession, streams: Sequence[StreamDef]) -> DataFrame:
     reader = reader.option("maxFilesPerTrigger", FILES_PER_TRIGGER)
     if first.format == "csv":
         reader = reader.option("header", first.header)
-    rows = reader.load(first.path)
+    rows = reader.option(*NO_CORRUPT).load(first.path).toDF(*map(internal, columns))
     if first.part is None:
-        return rows.withColumn("_stream", F.lit(streams[0].stream.name))
+        return rows.withColumn(STREAM, F.lit(streams[0].stream.name))
     column = first.part[0]
     parts = [(s.source.part[1], s.stream.name) for s in streams if isinstance(s.source, FilesSource) and s.source.part]
-    return _told_apart(spark, rows, parts, column, columns[column])
+    return _told_apart(spark, rows, parts, internal(column), columns[column])
 
 
 def _topic(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:
@@ -154,11 +158,11 @@ def _topic(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace)
     named = [(s.source, s.stream.name) for s in streams if isinstance(s.source, KafkaSource)]
     if first.part is not None:
         parts = [(source.part[1], name) for source, name in named if source.part]
-        return _told_apart(spark, rows, parts, first.part[0], columns[first.part[0]])
+        return _told_apart(spark, rows, parts, internal(first.part[0]), columns[first.part[0]])
     if first.key is not None:
         keys = [(source.key, name) for source, name in named if source.key is not None]
         return _told_apart(spark, rows, keys, KEY, Type.STRING)
-    return rows.withColumn("_stream", F.explode(F.array(*(F.lit(name) for _, name in named))))
+    return rows.withColumn(STREAM, F.explode(F.array(*(F.lit(name) for _, name in named))))
 
 
 def _told_apart(
@@ -167,10 +171,10 @@ def _told_apart(
     """Rows with the stream they belong to; `parts` has the value of the column and the name of each."""
     if len(parts) == 1:
         value = F.lit(parts[0][0]).cast(type_.value)
-        return rows.where(F.col(column) == value).withColumn("_stream", F.lit(parts[0][1]))
+        return rows.where(F.col(column) == value).withColumn(STREAM, F.lit(parts[0][1]))
     marks = ", ".join(["(?, ?)"] * len(parts))
-    table = spark.sql(f"SELECT * FROM VALUES {marks} AS t(_value, _stream)", [text for part in parts for text in part])
-    typed = table.select(F.col("_value").cast(type_.value), "_stream")
+    table = spark.sql(f"SELECT * FROM VALUES {marks} AS t(_value, {STREAM})", [text for part in parts for text in part])
+    typed = table.select(F.col("_value").cast(type_.value), STREAM)
     return rows.join(F.broadcast(typed), F.col(column) == F.col("_value"), "inner").drop("_value")
 
 
@@ -196,7 +200,7 @@ def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) 
     return (
         spark.readStream.format(FEED)
         .option("spec", json.dumps(spec))
-        .option("schema", ddl({"_stream": Type.STRING, **columns}))
+        .option("schema", ddl({STREAM: Type.STRING, **{internal(name): type_ for name, type_ in columns.items()}}))
         .option("parallelism", place.parallelism)
         .load()
     )

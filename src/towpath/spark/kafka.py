@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 from towpath.errors import RuntimeFailure
 from towpath.kafka import revealed
-from towpath.schema import Type
-from towpath.spark.types import ddl
+from towpath.schema import Type, internal
+from towpath.spark.types import NO_CORRUPT, ddl
 from towpath.streams.sources import KafkaSource
 
 SCALA = "2.13"
@@ -46,7 +46,7 @@ def with_connector(spark: SparkSession, node: str) -> SparkSession:
 
 
 def read_topic(spark: SparkSession, source: KafkaSource, columns: Mapping[str, Type], since_us: int) -> DataFrame:
-    """The messages of a topic as rows, with `_key`. All that is there comes at once.
+    """The messages of a topic as rows under internal names, with `_key`. All that is there comes at once.
 
     A limit per trigger would take partitions in at different speeds, and what comes of a slow one would be late.
     """
@@ -55,8 +55,9 @@ def read_topic(spark: SparkSession, source: KafkaSource, columns: Mapping[str, T
         reader = reader.option(name, value)
     messages = reader.option("kafka.bootstrap.servers", source.servers).load()
     # What is not JSON, or not of the column's type, is NULL.
-    row = F.from_json(F.col("value").cast("string"), ddl(columns)).alias("row")
-    return messages.select(F.col("key").cast("string").alias(KEY), row).select(KEY, "row.*")
+    row = F.from_json(F.col("value").cast("string"), ddl(columns), dict([NO_CORRUPT])).alias("row")
+    fields = (F.col("row").getField(name).alias(internal(name)) for name in columns)
+    return messages.select(F.col("key").cast("string").alias(KEY), row).select(KEY, *fields)
 
 
 def _start(source: KafkaSource, since_us: int) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from towpath.streams.sources import DESCRIBED, KafkaSource, Source
 MOST_STREAMS_OF_A_RANGE = 10_000
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+LONGEST_COLUMN = 200
 _NUMBER = "(0|[1-9][0-9]{0,8})"
 _RANGE = re.compile(rf"([^{{}}]*)\{{{_NUMBER}\.\.{_NUMBER}\}}([^{{}}]*)")
 
@@ -63,15 +65,14 @@ class StreamText(Settings):
             raise refusal("is missing", "name the columns: schema: {price: double, at: timestamp}")
         if source and not isinstance(source, DESCRIBED) and columns is not None:
             raise refusal(f"a source of type {source.type} brings its own columns", "remove schema")
-        bad = [name for name in columns or {} if not IDENTIFIER.fullmatch(name)]
+        bad = [name for name in columns or {} if not _is_name(name)]
         if bad:
-            raise refusal(
-                f"not names of columns: {listed(bad)}", "use letters, digits and _, not beginning with a digit"
-            )
+            hint = f"use 1 to {LONGEST_COLUMN} characters, and no control characters"
+            raise refusal(f"not names of columns: {listed(map(repr, bad))}", hint)
         if isinstance(source, DESCRIBED) and source.part and columns:
             _check_part(*source.part, columns)
-        lower = [name.lower() for name in columns or {}]
-        alike = [name for name in columns or {} if lower.count(name.lower()) > 1]
+        folded = [name.casefold() for name in columns or {}]
+        alike = [name for name in columns or {} if folded.count(name.casefold()) > 1]
         if alike:
             raise refusal(
                 f"these columns differ only in case: {listed(alike)}", "rename them: SQL does not tell them apart"
@@ -92,6 +93,11 @@ class StreamText(Settings):
             hint = "name another column, or make it a timestamp in the schema"
             raise refusal(f"expected a column of type timestamp, but {time} is {columns[time].value}", hint)
         return time
+
+
+def _is_name(text: str) -> bool:
+    """Whether a column can be called so. Lone surrogates (Cs) are in no file, since no encoding has them."""
+    return 1 <= len(text) <= LONGEST_COLUMN and all(unicodedata.category(c) not in ("Cc", "Cs") for c in text)
 
 
 def _check_part(column: str, value: str, columns: dict[str, Type]) -> None:

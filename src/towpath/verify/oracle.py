@@ -13,10 +13,10 @@ from towpath.lang.query import WINDOW, Input, Query, Select
 from towpath.schema import Catalog, Column, Type
 from towpath.verify.render import Renderer, quoted
 
-# '#' cannot start a column of a stream, so these never hide one.
-TIME = quoted("#time")  # a tuple's event time in microseconds
-HALF = quoted("#half")  # 0 or 1: the two buckets of time in which a tuple can find partners
-HOP = quoted("#hop")  # how many slides before the newest one a window starts
+# No column of a stream holds a control character, so these never hide one.
+TIME = quoted("\x01time")  # a tuple's event time in microseconds
+HALF = quoted("\x01half")  # 0 or 1: the two buckets of time in which a tuple can find partners
+HOP = quoted("\x01hop")  # how many slides before the newest one a window starts
 
 
 def expected(
