@@ -126,7 +126,7 @@ class TowpathParser(Parser):
     def _at_window(self) -> bool:
         return self._curr.token_type == TokenType.L_BRACKET and self._next.text.upper() == "RANGE"
 
-    def _parse_table_parts(self, *args: Any, **kwargs: Any) -> exp.Table | None:
+    def _parse_table_parts(self, *args: Any, **kwargs: Any) -> exp.Table | exp.Dot | None:
         table = super()._parse_table_parts(*args, **kwargs)
         if table is not None:
             self._refuse_foreign_word()
