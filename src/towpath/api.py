@@ -32,11 +32,11 @@ from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
 from towpath.control.loop import Loop
 from towpath.control.pulse import Pulse
-from towpath.control.requests import Request
+from towpath.control.requests import Request, request_of
 from towpath.control.watched import Watched
 from towpath.errors import ProblemsError, QueryError, RuntimeFailure, StoreError, TowpathError
 from towpath.job import Job, QueryDef
-from towpath.lang import Query, parse
+from towpath.lang import parse
 from towpath.nodes import ConnectNode, NodeDef
 from towpath.reader import POLL_S, Reader
 from towpath.results import read
@@ -119,7 +119,8 @@ class Towpath:
     def submit_all(self, definitions: dict[str, QueryDef]) -> None:
         """Starts queries together, so that they may share what is new. Raises QueryError with what is wrong in any."""
         made = parse_all(dataclasses.replace(self.job, queries=definitions, queries_folder=None, folder=Contents()))
-        self.engine.submit([_request(self.job, query, definitions[name], "api") for name, query in made.items()])
+        fragments = self.job.fragments
+        self.engine.submit([request_of(query, definitions[name], fragments, "api") for name, query in made.items()])
 
     def withdraw(self, name: str) -> None:
         self.engine.withdraw(name)
@@ -203,7 +204,7 @@ def start(job: Job | str | Path) -> Towpath:
     if not isinstance(job, Job):
         job = jobs.load(Path(job))
     queries, bad = parse_good(job)
-    requests = [_request(job, query, job.queries[name]) for name, query in queries.items()]
+    requests = [request_of(query, job.queries[name], job.fragments) for name, query in queries.items()]
     policy = None if job.control is None else policy_of(job, job.control)
     with ExitStack() as stack:
         store = Store(job.store)
@@ -231,7 +232,7 @@ def start(job: Job | str | Path) -> Towpath:
             wanted = record.name in job.queries or record.name in job.folder.names  # a bad file changes nothing
             if record.running and record.origin == "job" and not wanted:
                 engine.withdraw(record.name, "the job file does not have it any more")
-        engine.submit(requests)
+        engine.submit(request for request in requests if not engine.is_aside(request))
         loop = None
         if job.control is not None and policy is not None:
             loop = loop_of(job, job.control, policy, engine, starter, scaled)
@@ -282,9 +283,3 @@ def _wait_open(nodes: Mapping[str, Runtime], *, again: bool) -> None:
             missing.append(str(error))
     if missing and (not again or len(missing) == len(nodes)):
         raise RuntimeFailure("\n".join(missing))
-
-
-def _request(job: Job, query: Query, definition: QueryDef, origin: str = "job") -> Request:
-    sink = None if definition.sink is None else definition.sink.record()
-    where = (definition.node, definition.copies, definition.fragments or job.fragments)
-    return Request(query, definition.start == "now", sink, origin, *where)

@@ -6,22 +6,24 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from towpath import job as jobs
 from towpath.checking import parse_all
-from towpath.control.controller import Submission
 from towpath.control.journal import Journal
-from towpath.control.preview import Share, preview
+from towpath.control.preview import Piece, Share, preview
 from towpath.control.records import State
+from towpath.control.requests import Request, request_of
 from towpath.errors import UnknownQueryError
 from towpath.job import Job
 from towpath.lang import Query, parse
 from towpath.plan.build import build, optimise
-from towpath.plan.fragments import DEFAULT, Fragment, fragments
+from towpath.plan.cut import plan
+from towpath.plan.fragments import Fragment
+from towpath.plan.fragments import fragments as fragments_of
 from towpath.plan.operators import Operator
-from towpath.plan.pipeline import Pipeline, pipelines
 from towpath.plan.show import Words, fragment_words, nodes, parameter_words, template_words, tree
 from towpath.plan.templates import template_of
 from towpath.schema import Catalog
@@ -34,14 +36,13 @@ MOST_NAMES = 3
 
 @dataclass(frozen=True)
 class Explained:
-    """A query's plan and, for each SELECT of it, its normal form and how it would run. Prints as a tree."""
+    """A query's plan and, for each fragment of it, its normal form and how it would run. Prints as a tree."""
 
     name: str
     plan: Operator
     fragments: tuple[Fragment, ...]
-    pipelines: tuple[Pipeline, ...]
-    shares: list[Share]
-    catalog: Catalog
+    pieces: list[Piece]
+    catalog: Catalog  # with the streams that are derived for it
     stored: bool  # the job has run before, so its store tells what runs already
 
     def __str__(self) -> str:
@@ -53,15 +54,18 @@ class Explained:
 
 
 def explain(
-    job: Job | str | Path, names: Sequence[str] = (), *, sql: str | None = None, fragmenter: str = DEFAULT
+    job: Job | str | Path, names: Sequence[str] = (), *, sql: str | None = None, fragments: str | None = None
 ) -> list[Explained]:
-    """Explains the named queries of a job, all when none is named; `sql` is one more, as if it were submitted to it."""
+    """Explains the named queries of a job, all when none is named; `sql` is one more, as if it were submitted to it.
+
+    `fragments`: how they are cut, for those that say nothing else; by default as the job says.
+    """
     job = job if isinstance(job, Job) else jobs.load(Path(job))
     queries = parse_all(job)
     shown = _chosen(queries, names, sql)
     if sql is not None:
         queries[AD_HOC] = parse(sql, job.catalog, AD_HOC)
-    return _explain(queries, shown, job, fragmenter)
+    return _explain(queries, shown, dataclasses.replace(job, fragments=fragments or job.fragments))
 
 
 def _chosen(queries: Mapping[str, Query], names: Sequence[str], sql: str | None) -> list[str]:
@@ -79,32 +83,29 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {close}?)" if close else ""
 
 
-def _explain(queries: Mapping[str, Query], shown: Iterable[str], job: Job, fragmenter: str) -> list[Explained]:
-    catalog = job.catalog
-    plans = {name: optimise(build(query), catalog) for name, query in queries.items()}
-    submissions = {name: _submission(query, plans[name], catalog) for name, query in queries.items()}
+def _explain(queries: Mapping[str, Query], shown: Iterable[str], job: Job) -> list[Explained]:
+    requests = {name: _request(query, job) for name, query in queries.items()}
     store = Store(job.store)
     state, stored = _state(store), store.journal.exists()
     # First what `run` submits, all at once; then the query that is tried.
-    shares = preview(state, catalog, [s for s in submissions.values() if s.name != AD_HOC])
-    if AD_HOC in submissions:
-        shares |= preview(state, catalog, [submissions[AD_HOC]])
-    return [
-        Explained(
-            name,
-            plans[name],
-            fragments(plans[name], catalog, fragmenter),
-            submissions[name].pipelines,
-            shares[name],
-            catalog,
-            stored,
-        )
-        for name in shown
-    ]
+    nodes = list(job.nodes)
+    pieces = preview(state, job.catalog, nodes, [r for name, r in requests.items() if name != AD_HOC])
+    if AD_HOC in requests:
+        pieces |= preview(state, job.catalog, nodes, [requests[AD_HOC]])
+    return [_explained(requests[name], pieces[name], job.catalog, stored) for name in shown]
 
 
-def _submission(query: Query, plan: Operator, catalog: Catalog) -> Submission:
-    return Submission(query.name, query.sql, tuple(c.name for c in query.columns), pipelines(plan, catalog))
+def _request(query: Query, job: Job) -> Request:
+    if query.name in job.queries:
+        return request_of(query, job.queries[query.name], job.fragments)
+    return Request(query, from_now=True, fragments=job.fragments)
+
+
+def _explained(request: Request, pieces: list[Piece], catalog: Catalog, stored: bool) -> Explained:
+    whole = optimise(build(request.query), catalog)
+    derived = {d.stream.name: d.stream for d in plan(request.query, catalog, request.cut).derived}
+    cut = fragments_of(whole, catalog, request.cut)
+    return Explained(request.query.name, whole, cut, pieces, {**catalog, **derived}, stored)
 
 
 def _state(store: Store) -> State:
@@ -117,15 +118,23 @@ def _state(store: Store) -> State:
 def _lines(entry: Explained) -> Iterator[str]:
     yield tree(nodes(entry.plan, entry.catalog, entry.fragments))
     yield from (f"  {line}" for line in fragment_words(entry.fragments))
-    for number, (pipeline, share) in enumerate(zip(entry.pipelines, entry.shares, strict=True), start=1):
-        several = f"SELECT {number}: " if len(entry.pipelines) > 1 else ""
-        yield f"{several}signature {pipeline.signature}"
+    selects = sum(piece.link is None for piece in entry.pieces)
+    numbers = count(1)
+    for piece in entry.pieces:
+        several = f"SELECT {next(numbers)}: " if piece.link is None and selects > 1 else ""
+        yield f"{several or _derived(piece)}signature {piece.pipeline.signature}"
         yield "  template"
-        yield from _words(template_words(template_of(pipeline), entry.catalog))
+        yield from _words(template_words(template_of(piece.pipeline), entry.catalog))
         yield "  of this query"
-        yield from _words(parameter_words(pipeline))
-        yield f"  sharing: {sharing_text(share, entry.stored)}"
+        yield from _words(parameter_words(piece.pipeline))
+        for share in piece.shares:
+            copy = f" (a copy on {share.node})" if len(piece.shares) > 1 else ""
+            yield f"  sharing{copy}: {sharing_text(share, entry.stored)}"
     yield ""
+
+
+def _derived(piece: Piece) -> str:
+    return "" if piece.link is None else f"derived stream {piece.link}: "
 
 
 def _words(words: Words) -> Iterator[str]:
@@ -164,11 +173,13 @@ def _report(entry: Explained) -> dict[str, Any]:
         "fragments": [{"number": f.number, "stream": f.stream, "upstream": f.upstream} for f in entry.fragments],
         "selects": [
             {
-                "signature": pipeline.signature,
-                "template": template_words(template_of(pipeline), entry.catalog),
-                "parameters": parameter_words(pipeline),
-                "sharing": dataclasses.asdict(share),
+                "derived": piece.link,
+                "signature": piece.pipeline.signature,
+                "template": template_words(template_of(piece.pipeline), entry.catalog),
+                "parameters": parameter_words(piece.pipeline),
+                "sharing": dataclasses.asdict(piece.shares[0]),
+                "copies": [dataclasses.asdict(share) for share in piece.shares],
             }
-            for pipeline, share in zip(entry.pipelines, entry.shares, strict=True)
+            for piece in entry.pieces
         ],
     }

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from towpath.control.answers import read_part, whole
 from towpath.control.journal import Journal
-from towpath.control.records import PartRecord
+from towpath.control.records import PartRecord, QueryRecord
 from towpath.errors import UnknownQueryError
 from towpath.results import Part, Position, follow, read
 from towpath.settings import close_to
@@ -26,10 +26,11 @@ class Standing:
 
     name: str
     sql: str
-    state: str  # starting | standing | withdrawn
+    state: str  # starting | standing | withdrawn | set aside
     columns: tuple[str, ...]
     from_us: int | None  # None: from the beginning
     until_us: int | None  # None: it goes on
+    failed: str | None = None  # why it was set aside
 
 
 class Reader:
@@ -43,9 +44,14 @@ class Reader:
     def queries(self) -> list[Standing]:
         """Every query there ever was, by name; of those that were replaced, the newest."""
         return [
-            Standing(query.name, query.sql, _state(query.running, parts), *_answered(whole(parts)))
+            Standing(query.name, query.sql, _state(query, parts), *_answered(whole(parts)), query.failed)
             for query, parts in self._journal.queries()
         ]
+
+    def failed(self, name: str) -> str | None:
+        """Why a query was set aside; None if it was not."""
+        query = self._journal.query(name)
+        return None if query is None else query.failed
 
     def validity(self, name: str) -> list[PartRecord]:
         """For which event times each SELECT of a query answers."""
@@ -80,9 +86,9 @@ class Reader:
         )
 
 
-def _state(running: bool, parts: Sequence[PartRecord]) -> str:
-    if not running:
-        return "withdrawn"
+def _state(query: QueryRecord, parts: Sequence[PartRecord]) -> str:
+    if not query.running:
+        return "withdrawn" if query.failed is None else "set aside"
     return "standing" if all(part.settled for part in parts) else "starting"
 
 

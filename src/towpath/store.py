@@ -30,6 +30,7 @@ class Store:
         checkpoint                           Spark's own
         <input>/files                        index of the files of a feed
         results                              the results log (docs/results.md)
+    <root>/trials/<carrier>/                 a copy of what a carrier that fails starts from, while it is tried out
     <root>/links/<class>/<link>.json         who makes a derived stream, for the inputs that read it
     <root>/sinks/<query>.json                how far a query's own sink was fed
     <root>/situation.yaml                    what was measured, as a placement problem
@@ -60,6 +61,9 @@ class Store:
 
     def carrier(self, carrier: str) -> Path:
         return self.root / "carriers" / carrier
+
+    def trial(self, carrier: str) -> Path:
+        return self.root / "trials" / carrier
 
     def epoch(self, carrier: str, epoch: int) -> Path:
         return self.carrier(carrier) / f"e{epoch}"

@@ -2,19 +2,33 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from towpath import explaining
 from towpath import job as jobs
+from towpath.checking import parse_all
 from towpath.cli import main
 from towpath.control.controller import Controller, Submission
 from towpath.control.journal import Journal
+from towpath.control.records import State
+from towpath.control.requests import request_of, take_in
 from towpath.lang import parse
+from towpath.nodes import EmbeddedNode
 from towpath.plan.build import build, optimise
+from towpath.plan.operators import Scan, WindowAggregate
 from towpath.plan.pipeline import pipelines
 from towpath.store import Store
+from towpath.streams.definition import StreamDef
+from towpath.streams.sources import RateSource
+from towpath.testing.queries import random_shape
+from towpath.testing.recording import random_recording
 
 STREAMS = """
 store: ./store
@@ -145,10 +159,77 @@ def test_a_mistake_in_the_sql_is_told(tmp_path: Path) -> None:
     assert "^^^^^" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("fragmenter", "number"), [("one_per_stream", 2), ("one_per_operator", 4), ("one_per_query", 1)]
+COUNTED = (
+    "SELECT a.item, count(*) AS n FROM bids [RANGE 1 SECOND] b, auctions [RANGE 1 SECOND] a WHERE b.auction = a.id "
+    "GROUP BY a.item"
 )
-def test_a_fragmenter_can_be_chosen(tmp_path: Path, fragmenter: str, number: int) -> None:
-    join = "SELECT b.price FROM bids [RANGE 1 SECOND] b, auctions [RANGE 1 SECOND] a WHERE b.auction = a.id"
-    result = explain(job_file(tmp_path, {"join": join}), "--fragmenter", fragmenter, "--json")
-    assert len(json.loads(result.stdout)["queries"]["join"]["fragments"]) == number
+
+
+@pytest.mark.parametrize(("fragments", "number"), [("one_per_operator", 2), ("one_per_query", 1)])
+@pytest.mark.parametrize("where", ["job", "option"])
+def test_queries_are_cut_as_they_run(tmp_path: Path, where: str, fragments: str, number: int) -> None:
+    file = job_file(tmp_path, {"join": COUNTED})
+    if where == "job":
+        file.write_text(file.read_text() + f"fragments: {fragments}\n")
+    result = explain(file, *(["--fragments", fragments] if where == "option" else []), "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)["queries"]["join"]
+    assert len(found["fragments"]) == len(found["selects"]) == number
+    assert [bool(select["derived"]) for select in found["selects"]] == [True, False][-number:]
+
+
+def test_copies_are_explained_also_when_they_run_already(tmp_path: Path) -> None:
+    file = job_file(tmp_path, {})
+    nodes = "nodes: {left: {type: embedded, cores: 1}, right: {type: embedded, cores: 1}}\n"
+    query = {"q": {"sql": QUERIES["alerts"], "copies": 2}}
+    file.write_text(f"{STREAMS}{nodes}queries: {json.dumps(query)}\n")
+    fresh = json.loads(explain(file, "--json").stdout)["queries"]["q"]["selects"]
+    job = jobs.load(file)
+    journal = Journal(Store(job.store).journal)
+    controller = Controller(journal.load(), job.catalog, list(job.nodes))
+    take_in([request_of(parse_all(job)["q"], job.queries["q"], job.fragments)], controller, job.catalog)
+    journal.save(controller.changed.values())
+    journal.close()
+    again = json.loads(explain(file, "--json").stdout)["queries"]["q"]["selects"]
+    assert [[c["node"] for c in select["copies"]] for select in fresh] == [["left", "right"]] * 2
+    assert [[c["fragment_runs"] for c in select["copies"]] for select in again] == [[True, True]] * 2
+    assert "sharing (a copy on right): runs already as fragment" in explain(file).stdout
+
+
+def job_of(tmp_path: Path, catalog: dict[str, Any], sql: str, definition: dict[str, Any]) -> jobs.Job:
+    node = EmbeddedNode.model_validate({"type": "embedded", "cores": 1})
+    source = RateSource.model_validate({"type": "rate", "rate": 1})
+    streams = {name: StreamDef(stream, source, idle_after_ms=0) for name, stream in catalog.items()}
+    queries = {"q": jobs.QueryDef.model_validate({"sql": sql, **definition})}
+    results = jobs.ResultsDef.model_validate({})
+    return jobs.Job(tmp_path / "no-store", 100, streams, {"a": node, "b": node}, queries, None, results)
+
+
+@given(
+    st.randoms(use_true_random=False),
+    st.sampled_from([{}, {"fragments": "one_per_operator"}, {"fragments": "one_per_query"}, {"copies": 2}]),
+)
+@settings(max_examples=60, deadline=None)
+def test_what_is_explained_is_what_runs(rng: Random, definition: dict[str, Any]) -> None:
+    """Law: explain, and the cut of problem files, have the fragments that the controller makes."""
+    catalog = random_recording(rng).catalog
+    with TemporaryDirectory() as folder:
+        job = job_of(Path(folder), catalog, random_shape(rng, catalog).text(), definition)
+        (entry,) = explaining.explain(job)
+        controller = Controller(State(), job.catalog, list(job.nodes))
+        take_in([request_of(parse_all(job)["q"], job.queries["q"], job.fragments)], controller, job.catalog)
+    made = controller.state.fragments
+    explained = {share.fragment: piece for piece in entry.pieces for share in piece.shares}
+    assert explained.keys() == made.keys()
+    assert {f: p.pipeline.signature for f, p in explained.items()} == {f: r.signature for f, r in made.items()}
+    for piece in entry.pieces:
+        assert len(piece.shares) == (definition.get("copies", 1))
+    tops = [f for f in entry.fragments if not any(f.number in g.upstream for g in entry.fragments)]
+    assert len(tops) == sum(piece.link is None for piece in entry.pieces)
+    lower = [f for f in entry.fragments if f not in tops]
+    assert bool(lower) == any(piece.link for piece in entry.pieces)
+    for fragment, piece in zip(tops, (p for p in entry.pieces if p.link is None), strict=True):
+        aggregates = any(isinstance(op, WindowAggregate) for op in fragment.operators)
+        assert aggregates == (piece.pipeline.window is not None)
+        reads = sum(isinstance(op, Scan) for op in fragment.operators) or len(fragment.upstream)
+        assert reads == len(piece.pipeline.sources)

@@ -49,9 +49,10 @@ def test_a_join_is_cut_by_stream_and_its_heavier_side_takes_it(tmp_path: Path) -
     assert join.state_bytes == pytest.approx(10 * (1000 / 3 * 100 + 10 * 300))
 
 
-def test_a_fragment_for_each_operator(tmp_path: Path) -> None:
-    found = problem(tmp_path, q=f"{{sql: '{JOIN}', fragmenter: one_per_operator}}")
-    assert [[o.kind for o in f.operators] for f in found.fragments] == [["filter"], ["join"], ["project"]]
+def test_an_aggregate_is_cut_off_its_join_as_when_it_runs(tmp_path: Path) -> None:
+    counted = JOIN.replace("b.price, a.name", "a.name, count(*) AS n") + " GROUP BY a.name"
+    found = problem(tmp_path, q=f"{{sql: '{counted}', fragmenter: one_per_operator}}")
+    assert [[o.kind for o in f.operators] for f in found.fragments] == [["filter", "join"], ["aggregate"]]
 
 
 def test_equal_parts_of_queries_have_equal_signatures(tmp_path: Path) -> None:

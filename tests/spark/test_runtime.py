@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 import pytest
 from pyspark.sql import SparkSession
 
-from towpath.spark.failures import BUSY, PAUSES_S, headline, pause_after, reason
+from towpath.spark.failures import BUSY, BUSY_S, PAUSES_S, headline, pause_after, reason
 from towpath.spark.runtime import SparkRuntime
 from towpath.store import Store
 
@@ -24,7 +24,7 @@ OFTEN = len(PAUSES_S) + 1
         pytest.param(1, "No space left on device", PAUSES_S[0], id="the first time"),
         pytest.param(OFTEN - 1, "No space left on device", PAUSES_S[-1], id="the last time"),
         pytest.param(OFTEN, "No space left on device", None, id="too often"),
-        pytest.param(OFTEN, f"{BUSY}.", PAUSES_S[-1], id="a busy node is waited for"),
+        pytest.param(OFTEN, f"{BUSY}.", BUSY_S, id="a busy node is waited for"),
     ],
 )
 def test_pauses_grow_until_a_carrier_is_given_up(times: int, error: str, pause: float | None) -> None:

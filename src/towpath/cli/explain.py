@@ -9,7 +9,7 @@ import click
 from towpath import job as jobs
 from towpath.cli.output import MESSAGES, json_option, print_json, working
 from towpath.explaining import explain
-from towpath.plan.fragments import DEFAULT, FRAGMENTERS
+from towpath.plan.cut import CUT, WHOLE
 from towpath.store import Store
 
 MOST_SHOWN = 20
@@ -21,15 +21,11 @@ MOST_SHOWN = 20
 @click.option("--sql", metavar="TEXT", help="Explain this query, as if it were submitted to the job.")
 @click.option("--all", "everything", is_flag=True, help=f"Show all queries, not only the first {MOST_SHOWN}.")
 @click.option(
-    "--fragmenter",
-    type=click.Choice(list(FRAGMENTERS)),
-    default=DEFAULT,
-    show_default=True,
-    help="How plans are cut into fragments.",
+    "--fragments", type=click.Choice([WHOLE, CUT]), help="How queries are cut.  [default: as the job file says]"
 )
 @json_option
 def command(
-    job_file: Path, names: tuple[str, ...], sql: str | None, everything: bool, fragmenter: str, as_json: bool
+    job_file: Path, names: tuple[str, ...], sql: str | None, everything: bool, fragments: str | None, as_json: bool
 ) -> None:
     """Show how the queries of JOB are planned and what they share.
 
@@ -39,7 +35,7 @@ def command(
     """
     with working(f"planning the queries of {job_file}"):
         job = jobs.load(job_file)
-        explained = explain(job, names, sql=sql, fragmenter=fragmenter)
+        explained = explain(job, names, sql=sql, fragments=fragments)
     if as_json:
         print_json({"store": Store(job.store).journal.exists(), "queries": {e.name: e.report() for e in explained}})
         return

@@ -12,7 +12,7 @@ import click
 from rich.table import Table
 
 from towpath.cli.finding import store_of
-from towpath.cli.output import event_time, print_data, print_json
+from towpath.cli.output import MESSAGES, event_time, print_data, print_json
 from towpath.cli.stopping import on_stop
 
 if TYPE_CHECKING:  # other commands need not wait for DuckDB
@@ -44,6 +44,9 @@ def command(job: Path, query: str | None, follow: bool, format_: str, out: Path 
         _follow(reader, query, format_, out, limit)
     else:
         _write([_newest(reader.read(query), limit)], format_, out)
+    if query is not None and (why := reader.failed(query)) is not None:
+        told = f"{query} was set aside, since its carrier failed with it: {why}\n    -> submit it again to try it again"
+        MESSAGES.print(told, soft_wrap=True, markup=False)
 
 
 def _newest(rows: pa.Table, limit: int | None) -> pa.Table:

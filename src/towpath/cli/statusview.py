@@ -21,6 +21,7 @@ def view(status: Status, most_moves: int | None = None) -> RenderableType:
     parts: list[RenderableType] = [headline(status), _nodes(status), _carriers(status)]
     if status.moves:
         parts.append(_moves(status.moves, most_moves))
+    parts += [Text(f"set aside: {name}: {why}") for name, why in status.aside.items()]
     parts += [Text(f"fails, and is tried again: {trouble}") for trouble in status.troubles]
     return Group(*parts)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
+from towpath.control.aside import Aside
 from towpath.control.copies import Copies
 from towpath.control.draining import Draining
 from towpath.control.failover import Failover
@@ -57,6 +58,7 @@ class Live(NamedTuple):
     nodes: Sequence[str]
     lost: Set[str]
     runs: Mapping[str, Run]
+    broken: Set[str] = frozenset()
 
 
 class Controller:
@@ -74,6 +76,7 @@ class Controller:
         self._failover = Failover(self._ledger)
         self.links = Links(self._ledger)
         self._queries = Queries(self._ledger, self._moves, self.links)
+        self._aside = Aside(self._ledger, self._moves, self._queries, self.links)
 
     @property
     def changed(self) -> dict[int, Record]:
@@ -83,12 +86,12 @@ class Controller:
     @property
     def live(self) -> Live:
         ledger = self._ledger
-        return Live(ledger.nodes, frozenset(ledger.lost), dict(ledger.runs))
+        return Live(ledger.nodes, frozenset(ledger.lost), dict(ledger.runs), frozenset(ledger.broken))
 
     def take_back(self, written: State, live: Live) -> None:
         """Forgets what was decided and is not in the journal: a decision that failed half-way is none."""
         ledger = Ledger(written, self._catalog, live.nodes)
-        ledger.lost, ledger.runs = set(live.lost), dict(live.runs)
+        ledger.lost, ledger.runs, ledger.broken = set(live.lost), dict(live.runs), set(live.broken)
         self._know(ledger)
 
     def running(self, name: str) -> QueryRecord | None:
@@ -127,6 +130,32 @@ class Controller:
 
     def withdraw(self, name: str, reason: str = "asked for") -> list[Instruction]:
         return self._queries.withdraw(name, reason)
+
+    # --- carriers that fail ------------------------------------------------------------------------------------------
+
+    def aside(self, name: str) -> QueryRecord | None:
+        """A query that was set aside, because its carrier failed with it."""
+        return self._queries.aside.get(name)
+
+    @property
+    def aside_names(self) -> Iterable[str]:
+        return self._queries.aside.keys()
+
+    def present(self, carrier: str) -> list[int]:
+        """The fragments in a carrier's table."""
+        return list(self._ledger.present.get(carrier, {}))
+
+    def set_aside(self, fragment: int, reason: str) -> list[Instruction]:
+        """Those who use the fragment leave, since their carrier fails with it and not without it."""
+        return self._aside.set_aside(fragment, reason)
+
+    def restart(self, carrier: str) -> list[Instruction]:
+        """A carrier that its node has given up starts anew."""
+        return self._aside.restart(carrier)
+
+    def divide(self, carrier: str, halves: Sequence[Mapping[int, Pipeline]], reason: str) -> list[Instruction]:
+        """Two carriers with narrower plans take the fragments of one that cannot run and never has."""
+        return self._aside.divide(carrier, halves, reason)
 
     # --- fragments move ----------------------------------------------------------------------------------------------
 

@@ -20,13 +20,14 @@ from towpath.control.history import Kind
 from towpath.control.idle import Idle
 from towpath.control.journal import Journal
 from towpath.control.linkfiles import LinkFiles
+from towpath.control.quarantine import Quarantine
 from towpath.control.records import CarrierRecord, PartRecord
-from towpath.control.requests import Request, pipeline_of, submissions
+from towpath.control.requests import Request, changed, is_as, pipeline_of, submissions, take_in
 from towpath.errors import RuntimeFailure, StoreError, UnknownQueryError
 from towpath.plan.pipeline import Pipeline
-from towpath.results import Part
-from towpath.runtime.carriers import BatchDone, CarrierFailed, CarrierStumbled, Event, Runtime
-from towpath.schema import LINK, Catalog, is_link
+from towpath.results import Part, committed
+from towpath.runtime.carriers import BatchDone, Event, Runtime
+from towpath.schema import Catalog, is_link
 from towpath.store import Store
 
 log = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class Engine:
         self._links_told = True
         self._undone: dict[Instruction, None] = {}  # in their order
         self.guard = Guard(self.tell)
+        self._quarantine = Quarantine(self.controller, self._node, self._decision, self._pipeline_of, self._untouched)
         with self._decision() as todo:
             todo += self.controller.resume()
 
@@ -85,27 +87,21 @@ class Engine:
 
     def submit(self, requests: Iterable[Request]) -> None:
         """Takes checked queries in; one that runs under the same name is replaced, an unchanged one goes on."""
-        wanted = [request for request in requests if not self._runs(request)]
-        fresh = [submission for request in wanted for submission in submissions(request, self._catalog)]
-        asked = [s for s in fresh if s.origin != "job"]  # what a job file says must not keep the job from starting
+        wanted = changed(requests, self.controller)
+        # What a job file says must not keep the job from starting.
+        asked = [s for r in wanted if r.origin != "job" for s in submissions(r, self._catalog)]
         for submission in asked:
             self.controller.refuse_node(submission.node)
             self.controller.refuse_copies(submission)
         if self.admit is not None:
             self.admit(asked)
         with self._decision() as todo:
-            for request in wanted:
-                todo += self.controller.withdraw(request.query.name, "a new version replaces it")
-            known = {s.name: s for s in fresh if s.origin != LINK or self.controller.running(s.name) is None}
-            todo += self.controller.submit(list(known.values()))
+            todo += take_in(wanted, self.controller, self._catalog)
 
-    def _runs(self, request: Request) -> bool:
-        running = self.controller.running(request.query.name)
-        if running is None:
-            return False
-        parts = request.copies * len(request.query.selects)
-        same = (running.sql, running.sink, running.fragments) == (request.query.sql, request.sink, request.cut)
-        return same and len(self.controller.state.parts_of(running.id)) == parts
+    def is_aside(self, request: Request) -> bool:
+        """Whether just this was set aside, and would fail again."""
+        aside = self.controller.aside(request.query.name)
+        return aside is not None and is_as(aside, request, self.controller)
 
     def withdraw(self, name: str, reason: str = "asked for") -> None:
         if self.controller.running(name) is None:
@@ -187,7 +183,11 @@ class Engine:
         for event in events:
             if isinstance(event, BatchDone):
                 self._hear(event)
-        self._tell_failures(events)
+            else:
+                with self.guard.around(f"seeing to carrier {event.carrier}, which fails"):
+                    self._quarantine.hear(event)
+        with self.guard.around("starting carriers again"):
+            self._quarantine.look()
         with self.guard.around("moving what is to move"):
             self._empty_nodes()
         with self.guard.around("moving the event time of silent streams"):
@@ -200,22 +200,15 @@ class Engine:
             with self._decision() as todo:
                 todo += self.controller.handle(event)
             heard = True
+            self._quarantine.well(event.carrier)
             if self._idle is not None:
                 self._idle.hear(event, time.monotonic())
         if not heard:
             self.controller.miss(event.carrier)
 
-    def _tell_failures(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if not isinstance(event, BatchDone):
-                node = self.controller.state.carriers[event.carrier].node
-                text = f"carrier {event.carrier} stopped: {event.message}"
-                if isinstance(event, CarrierStumbled):
-                    self.tell(Kind.CARRIER_RESTARTED, f"{text}; it is started again", nodes=[node])
-                else:
-                    self.tell(Kind.CARRIER_FAILED, text, nodes=[node])
-        if failed := [f"carrier {e.carrier} stopped: {e.message}" for e in events if isinstance(e, CarrierFailed)]:
-            raise RuntimeFailure("\n".join(failed))
+    def _untouched(self, carrier: str) -> bool:
+        """Whether nobody can have seen a result of a carrier."""
+        return self.controller.state.carriers[carrier].last < 0 and not committed(self._store.results(carrier))
 
     def _look_after_nodes(self) -> bool:
         """Whether a node was lost since the last time; others have its carriers now."""
@@ -320,15 +313,26 @@ class Engine:
 
     def catch_up(self) -> list[Event]:
         """As `settle`; those who read links go on until they have all that is released, and are done with it."""
-        self.settle()
-        events = self.poll()
+        events = self._settle_and_hear()
         for _ in range(ROUNDS if self._readers() else 0):
             behind = any(self._links.behind(carrier) for carrier in self._readers())
             # Also when they have read it all: maybe a moment ago, and windows close with the micro-batch after that.
-            self.settle()
-            events += self.poll()
+            events += self._settle_and_hear()
             if not behind:
                 break
+        return events
+
+    def _settle_and_hear(self) -> list[Event]:
+        """Raises RuntimeFailure for a carrier that fails whatever it is to do: waiting would not end."""
+        self.settle()
+        events = self.poll()
+        with self._quarantine.in_a_hurry():
+            while self._quarantine.busy:
+                time.sleep(AGAIN_S)
+                events += self.poll()
+                if not self._quarantine.busy:
+                    self.settle()
+                    events += self.poll()
         return events
 
     def _readers(self) -> list[CarrierRecord]:

@@ -17,6 +17,7 @@ class Kind(StrEnum):
     SUBMITTED = "submitted"
     WITHDRAWN = "withdrawn"
     REFUSED = "refused"
+    SET_ASIDE = "set aside"
     MOVE_BEGUN = "move begun"
     MOVE_FENCED = "move fenced"
     MOVE_PASSED = "move passed"

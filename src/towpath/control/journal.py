@@ -27,7 +27,7 @@ from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
 from towpath.schema import LINK
 
-FORMAT = 7  # raised when the tables change
+FORMAT = 8  # raised when the tables change
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -46,7 +46,7 @@ CREATE TABLE IF NOT EXISTS parts (
     PRIMARY KEY (query, branch, turn));
 CREATE TABLE IF NOT EXISTS queries (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT,
-    origin TEXT NOT NULL, fragments TEXT NOT NULL);
+    origin TEXT NOT NULL, fragments TEXT NOT NULL, failed TEXT);
 CREATE TABLE IF NOT EXISTS moves (
     id INTEGER PRIMARY KEY, source INTEGER NOT NULL, target INTEGER NOT NULL, columns TEXT NOT NULL,
     reason TEXT NOT NULL, step TEXT NOT NULL, fence_us INTEGER, version INTEGER, fences INTEGER NOT NULL,
@@ -228,6 +228,7 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
                 sink,
                 record.origin,
                 record.fragments,
+                record.failed,
             )
         case MoveRecord():
             values = list(astuple(record))

@@ -18,7 +18,7 @@ from towpath.control.records import (
     Status,
 )
 from towpath.control.runs import Run
-from towpath.plan.assignment import Row, TableChange, rows
+from towpath.plan.assignment import Row, TableChange, group_columns, log_columns, rows
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Family, Template, merge_all, template_of
 from towpath.schema import Catalog, SchemaClass, is_link
@@ -58,6 +58,7 @@ class Ledger:
         self.lost: set[str] = set()  # those of them that do not answer
         self.changed: dict[int, Record] = {}  # by identity, for the journal
         self.runs: dict[str, Run] = {}
+        self.broken: set[str] = set()  # carriers whose plan cannot run
         self._catalog = catalog
         self._fragment_ids = count(max(state.fragments, default=0) + 1)
         # Fragments by number: those in a carrier's table, those of a signature that may be shared, those that a batch
@@ -137,7 +138,7 @@ class Ledger:
 
     def covering(self, template: Template, node: str | None) -> CarrierRecord | None:
         """A carrier that can take a shape in, on one node or on any."""
-        here = (c for c in self.state.carriers.values() if self._suits(c, node))
+        here = (c for c in self.state.carriers.values() if c.id not in self.broken and self._suits(c, node))
         return next((c for c in here if c.template.covers(template)), None)
 
     def _suits(self, carrier: CarrierRecord, node: str | None) -> bool:
@@ -151,11 +152,17 @@ class Ledger:
         for template in merge_all(templates):
             wide = template
             for existing in self.state.carriers.values():
+                if existing.id in self.broken:
+                    continue
                 if existing.template.family == template.family and (wider := wide.merge(existing.template)).fits:
                     wide = wider
-            carrier = CarrierRecord(f"c{len(self.state.carriers)}", node, wide, self._delay(wide.family))
-            self.state.carriers[carrier.id] = carrier
-            self.note(carrier)
+            self.new_carrier(wide, node)
+
+    def new_carrier(self, template: Template, node: str) -> CarrierRecord:
+        carrier = CarrierRecord(f"c{len(self.state.carriers)}", node, template, self._delay(template.family))
+        self.state.carriers[carrier.id] = carrier
+        self.note(carrier)
+        return carrier
 
     def _delay(self, family: Family) -> int:
         return max(map(self.delay_of, family.classes))
@@ -236,6 +243,21 @@ class Ledger:
             table.came[number] = fragment
         self.note(fragment)
         return fragment
+
+    def transplant(self, fragment: FragmentRecord, pipeline: Pipeline, carrier: CarrierRecord) -> None:
+        """Into a carrier that is new, from one that has never done anything."""
+        del self.present[fragment.carrier][fragment.id]
+        self.waiting.get(fragment.carrier, {}).pop(fragment.id, None)
+        self.publish_whole(fragment.carrier)
+        fragment.carrier, fragment.version = carrier.id, carrier.version + 1
+        fragment.rows = tuple(rows(fragment.id, pipeline, carrier.template))
+        self._index(fragment)
+        self.note(fragment)
+        for part in self.users.get(fragment.id, []):
+            names = (out for out, _ in part.columns)
+            part.columns = tuple(zip(names, log_columns(pipeline, carrier.template), strict=True))
+            part.keys = tuple(group_columns(pipeline, carrier.template))
+            self.note(part)
 
     def leave(self, fragment: FragmentRecord, until_us: int | None, *, owed: bool) -> None:
         """Out of the table. Windows that are still open are owed, so the carrier is needed until they are closed."""

@@ -46,6 +46,10 @@ class Links:
             found |= self._ledger.links_of(self._ledger.state.fragments[part.fragment])
         return found
 
+    def readers(self, name: str) -> list[str]:
+        """The queries that read a derived stream, if it is one."""
+        return [self._ledger.state.queries[query].name for query in sorted(self._readers.get(name, ()))]
+
     # --- readers -----------------------------------------------------------------------------------------------------
 
     def ready(self, fragment: FragmentRecord, joined: Joined) -> bool:

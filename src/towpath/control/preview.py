@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from towpath.control.controller import Controller, Submission
 from towpath.control.records import FragmentRecord, State, Status
+from towpath.control.requests import Request, changed, submissions, take_in
+from towpath.plan.pipeline import Pipeline
 from towpath.plan.show import missing_words
 from towpath.plan.templates import Template, template_of
-from towpath.schema import Catalog
+from towpath.schema import LINK, Catalog
 
 
 @dataclass(frozen=True)
 class Share:
-    """How one SELECT of a query would run."""
+    """How a fragment of a query would run: it answers one SELECT of it, or makes a derived stream."""
 
     fragment: int
     carrier: str
+    node: str
     fragment_runs: bool  # already, before anything is submitted
     carrier_runs: bool
     equal: tuple[str, ...]  # the other queries that the fragment answers
@@ -25,24 +28,32 @@ class Share:
     lacking: dict[str, list[str]]  # for a new carrier: what the running ones of the family lack
 
 
-def preview(state: State, catalog: Catalog, submissions: Sequence[Submission]) -> dict[str, list[Share]]:
-    """Every SELECT of the submitted queries, by the query's name. Those that run unchanged stay as they are.
+@dataclass(frozen=True)
+class Piece:
+    """What is submitted of a query: one of its SELECTs, or a derived stream that one reads."""
+
+    link: str | None  # the name of the derived stream
+    pipeline: Pipeline
+    shares: tuple[Share, ...]  # one for each copy
+
+
+def preview(
+    state: State, catalog: Catalog, nodes: Sequence[str], requests: Sequence[Request]
+) -> dict[str, list[Piece]]:
+    """What would be done for each query, by its name. Those that run unchanged stay as they are.
 
     The state is changed as it would be: give it a copy, such as one loaded from the journal.
     """
     before = State(dict(state.carriers), {f.id: f for f in state.fragments.values() if _present(f)})
-    controller = Controller(state, catalog)
-    changed = [s for s in submissions if not _unchanged(controller, s)]
-    for submission in changed:
-        controller.withdraw(submission.name)
-    controller.submit(changed)
+    controller = Controller(state, catalog, nodes)
+    take_in(changed(requests, controller), controller, catalog)
     viewer = _Viewer(before, state)
-    return {s.name: viewer.shares(s) for s in submissions}
+    return {r.query.name: [viewer.piece(s, n) for s, n in _pieces(r, catalog)] for r in requests}
 
 
-def _unchanged(controller: Controller, submission: Submission) -> bool:
-    running = controller.running(submission.name)
-    return running is not None and running.sql == submission.sql
+def _pieces(request: Request, catalog: Catalog) -> Iterator[tuple[Submission, int]]:
+    for submission in submissions(request, catalog):
+        yield from ((submission, select) for select in range(len(submission.pipelines)))
 
 
 def _present(fragment: FragmentRecord) -> bool:
@@ -62,21 +73,24 @@ class _Viewer:
         for fragment in filter(_present, after.fragments.values()):
             self._sizes[fragment.carrier] = self._sizes.get(fragment.carrier, 0) + 1
 
-    def shares(self, submission: Submission) -> list[Share]:
-        parts = self._after.parts_of(self._ids[submission.name])
+    def piece(self, submission: Submission, select: int) -> Piece:
+        pipeline = submission.pipelines[select]
+        parts = [p for p in self._after.parts_of(self._ids[submission.name]) if p.select == select]
         fragments = [self._after.fragments[part.fragment] for part in parts]
-        return [
-            Share(
-                fragment.id,
-                fragment.carrier,
-                fragment.id in self._before.fragments,
-                fragment.carrier in self._before.carriers,
-                tuple(name for name in self._users[fragment.id] if name != submission.name),
-                self._sizes[fragment.carrier] - 1,
-                self._lacking(fragment, template_of(pipeline)),
-            )
-            for fragment, pipeline in zip(fragments, submission.pipelines, strict=True)
-        ]
+        shares = tuple(self._share(submission.name, fragment, template_of(pipeline)) for fragment in fragments)
+        return Piece(submission.name if submission.origin == LINK else None, pipeline, shares)
+
+    def _share(self, query: str, fragment: FragmentRecord, wanted: Template) -> Share:
+        return Share(
+            fragment.id,
+            fragment.carrier,
+            self._after.carriers[fragment.carrier].node,
+            fragment.id in self._before.fragments,
+            fragment.carrier in self._before.carriers,
+            tuple(name for name in self._users[fragment.id] if name != query),
+            self._sizes[fragment.carrier] - 1,
+            self._lacking(fragment, wanted),
+        )
 
     def _lacking(self, fragment: FragmentRecord, wanted: Template) -> dict[str, list[str]]:
         if fragment.carrier in self._before.carriers:

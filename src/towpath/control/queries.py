@@ -43,6 +43,8 @@ class Queries:
         self._moves = moves
         self._links = links
         self.running = {q.name: q for q in self._state.queries.values() if q.running}
+        newest = {q.name: q for q in sorted(self._state.queries.values(), key=lambda q: q.id)}
+        self.aside = {name: q for name, q in newest.items() if q.failed is not None}
         self._ids = count(max(self._state.queries, default=0) + 1)
 
     def submit(self, submissions: Sequence[Submission]) -> list[Instruction]:
@@ -62,11 +64,15 @@ class Queries:
             touched |= dict.fromkeys(self._submit(submission, nodes))
         return [*ledger.publish(touched), *ledger.start(touched)]
 
-    def withdraw(self, name: str, reason: str = "asked for") -> list[Instruction]:
+    def withdraw(self, name: str, reason: str = "asked for", *, failed: str | None = None) -> list[Instruction]:
+        """`failed`: why it is set aside, unless somebody wants it to leave."""
         query = self.running.pop(name, None)
         if query is None:
             return []
         query.running = False
+        query.failed = failed
+        if failed is not None:
+            self.aside[name] = query
         self._ledger.note(query)
         self._ledger.tell(Kind.WITHDRAWN, f"query {name} leaves: {reason}", query=name)
         touched: dict[str, None] = {}
@@ -105,6 +111,7 @@ class Queries:
         how = (submission.sink, submission.origin, submission.fragments)
         query = QueryRecord(number, submission.name, submission.sql, True, *how)
         self._state.queries[query.id] = self.running[query.name] = query
+        self.aside.pop(query.name, None)
         self._ledger.note(query)
         for branch, (node, (select, pipeline)) in enumerate(product(nodes, enumerate(submission.pipelines))):
             fragment = self._ledger.reusable(pipeline, node)

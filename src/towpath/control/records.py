@@ -109,6 +109,7 @@ class QueryRecord:
     sink: dict[str, str] | None = None
     origin: str = "api"  # "job" for those of the job file and its folder, "link" for those that make derived streams
     fragments: str = WHOLE  # how it is cut
+    failed: str | None = None  # why it was set aside
 
 
 @dataclass

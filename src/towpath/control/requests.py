@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from towpath.control.controller import Submission
+from towpath.control.controller import Controller, Instruction, Submission
 from towpath.control.records import PartRecord, QueryRecord
+from towpath.job import QueryDef
 from towpath.lang import Query, parse
 from towpath.plan.cut import WHOLE, Derived, plan
 from towpath.plan.pipeline import Pipeline
@@ -29,6 +30,37 @@ class Request:
     def cut(self) -> str:
         """How it is cut into pieces; a query of several copies is not."""
         return self.fragments if self.copies == 1 else WHOLE
+
+
+def request_of(query: Query, definition: QueryDef, fragments: str, origin: str = "job") -> Request:
+    """A query as a job file defines it; `fragments` is what holds for those that say nothing of it."""
+    sink = None if definition.sink is None else definition.sink.record()
+    where = (definition.node, definition.copies, definition.fragments or fragments)
+    return Request(query, definition.start == "now", sink, origin, *where)
+
+
+def is_as(record: QueryRecord, request: Request, controller: Controller) -> bool:
+    """Whether a query that was taken in is just what is asked for."""
+    parts = request.copies * len(request.query.selects)
+    same = (record.sql, record.sink, record.fragments) == (request.query.sql, request.sink, request.cut)
+    return same and len(controller.state.parts_of(record.id)) == parts
+
+
+def changed(requests: Iterable[Request], controller: Controller) -> list[Request]:
+    """Without those that run already, just so."""
+    found = ((request, controller.running(request.query.name)) for request in requests)
+    return [request for request, record in found if record is None or not is_as(record, request, controller)]
+
+
+def take_in(requests: Iterable[Request], controller: Controller, catalog: Catalog) -> list[Instruction]:
+    """Takes in queries that have changed; one that runs under the same name is replaced."""
+    todo: list[Instruction] = []
+    fresh: dict[str, Submission] = {}
+    for request in requests:
+        todo += controller.withdraw(request.query.name, "a new version replaces it")
+        fresh |= {submission.name: submission for submission in submissions(request, catalog)}
+    known = [s for s in fresh.values() if s.origin != LINK or controller.running(s.name) is None]
+    return [*todo, *controller.submit(known)]
 
 
 def submissions(request: Request, catalog: Catalog) -> Iterator[Submission]:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from towpath.errors import RuntimeFailure, TowpathError
-from towpath.plan.assignment import TableChange
+from towpath.plan.assignment import Row, TableChange
 from towpath.plan.templates import Template
 from towpath.runtime.carriers import CarrierFailed, Event, Runtime
 
@@ -108,6 +108,9 @@ class Watched:
 
     def start(self, carrier: str, template: Template, epoch: int) -> None:
         self._tell(carrier, lambda node: node.start(carrier, template, epoch))
+
+    def try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
+        self._tell(carrier, lambda node: node.try_out(carrier, template, epoch, rows))
 
     def tick(self, carrier: str, input: int, event_us: int) -> None:
         self._tell(carrier, lambda node: node.tick(carrier, input, event_us))

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
+from towpath.plan.cut import CUT, WHOLE
 from towpath.plan.estimate import rate
-from towpath.plan.operators import Operator, Scan, Union, WindowJoin, children
+from towpath.plan.operators import Operator, Scan, Union, WindowAggregate, WindowJoin, children, walk
 from towpath.schema import Catalog
 
 
@@ -45,16 +46,18 @@ def with_heavier(op: Operator, catalog: Catalog) -> tuple[int, ...]:
             return (0,)
 
 
-def with_none(op: Operator, catalog: Catalog) -> tuple[int, ...]:
-    return ()
-
-
 def with_all(op: Operator, catalog: Catalog) -> tuple[int, ...]:
     return tuple(range(len(children(op))))
 
 
+def cut_off(op: Operator, catalog: Catalog) -> tuple[int, ...]:
+    """As a run cuts (cut.py): an aggregate off the join below it."""
+    joins = any(isinstance(below, WindowJoin) for below in walk(op))
+    return () if isinstance(op, WindowAggregate) and joins else with_all(op, catalog)
+
+
 DEFAULT = "one_per_stream"
-FRAGMENTERS: dict[str, Rule] = {DEFAULT: with_heavier, "one_per_operator": with_none, "one_per_query": with_all}
+FRAGMENTERS: dict[str, Rule] = {DEFAULT: with_heavier, CUT: cut_off, WHOLE: with_all}
 
 
 def fragments(plan: Operator, catalog: Catalog, fragmenter: str = DEFAULT) -> tuple[Fragment, ...]:

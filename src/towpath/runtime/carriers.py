@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from towpath.plan.assignment import TableChange
+from towpath.plan.assignment import Row, TableChange
 from towpath.plan.templates import Template
 
 
@@ -38,13 +38,21 @@ class CarrierStumbled:
 
 @dataclass(frozen=True)
 class CarrierFailed:
-    """It failed too often."""
+    """It failed too often: the node leaves it alone until it is started anew."""
 
     carrier: str
     message: str
 
 
-Event = BatchDone | CarrierStumbled | CarrierFailed
+@dataclass(frozen=True)
+class TriedOut:
+    """A carrier was tried with another table."""
+
+    carrier: str
+    failure: str | None
+
+
+Event = BatchDone | CarrierStumbled | CarrierFailed | TriedOut
 
 
 class Runtime(Protocol):
@@ -57,6 +65,12 @@ class Runtime(Protocol):
         """Starts a carrier, from its checkpoint if it has one.
 
         A higher epoch than before takes it over: from then on nothing counts that an earlier one still writes.
+        """
+
+    def try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
+        """Does the next micro-batch of a carrier that failed with another table, on a copy: nothing of it counts.
+
+        Returns at once; `TriedOut` tells how it went.
         """
 
     def events(self) -> list[Event]:

@@ -58,10 +58,11 @@ class Look:
 @dataclass(frozen=True)
 class QueryStatus:
     name: str
-    state: str  # starting | standing
+    state: str  # starting | standing | set aside
     sql: str
     fragments: list[int]
     nodes: list[str]
+    failed: str | None = None  # why it was set aside
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,7 @@ class Status:
     carriers: list[CarrierStatus] = field(default_factory=list)
     moves: list[MoveStatus] = field(default_factory=list)  # under way
     troubles: list[str] = field(default_factory=list)  # what fails and is tried again
+    aside: dict[str, str] = field(default_factory=dict)  # queries that were set aside, and why
 
 
 @dataclass(frozen=True)

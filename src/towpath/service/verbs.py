@@ -84,11 +84,16 @@ class JobVerbs:
             carriers,
             [self._move(move) for move in under_way],
             self._running.engine.guard.troubles,
+            {query.name: query.failed or "" for query in self._aside()},
         )
 
     def queries(self) -> list[QueryStatus]:
         found = map(self._controller.running, sorted(self._controller.running_names))
-        return [self._query(query) for query in found if query is not None]
+        return [self._query(query) for query in (*found, *self._aside()) if query is not None]
+
+    def _aside(self) -> list[QueryRecord]:
+        found = map(self._controller.aside, sorted(self._controller.aside_names))
+        return [query for query in found if query is not None]
 
     def moves(self, numbers: list[int]) -> list[MoveStatus]:
         known = self._controller.state.moves
@@ -169,7 +174,8 @@ class JobVerbs:
         fragments = list(dict.fromkeys(part.fragment for part in parts))
         nodes = list(dict.fromkeys(self._controller.node_of(fragment) for fragment in fragments))
         state = "standing" if all(part.settled for part in parts) else "starting"
-        return QueryStatus(query.name, state, query.sql, fragments, nodes)
+        state = state if query.failed is None else "set aside"
+        return QueryStatus(query.name, state, query.sql, fragments, nodes, query.failed)
 
     def _move(self, move: MoveRecord) -> MoveStatus:
         node_of = self._controller.node_of

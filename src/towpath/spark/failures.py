@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-# A carrier that fails is started again after these pauses, as long as no micro-batch succeeds between them.
-PAUSES_S = (0.5, 2.0, 5.0, 10.0, 20.0)
+# A carrier that fails is started again after these pauses, as long as no micro-batch succeeds between them. Then it is
+# found out why it fails (control/quarantine.py).
+PAUSES_S = (0.5, 2.0)
+BUSY_S = 20.0
 # A Python process of the carrier took longer than the 10 s that Spark allows: the node is busy, the carrier is not ill.
 BUSY = "Python worker failed to connect back"
 
@@ -21,7 +23,7 @@ def pause_after(times: int, error: BaseException) -> float | None:
     """How long a carrier that has failed so often in a row is left alone; None to give it up."""
     if times <= len(PAUSES_S):
         return PAUSES_S[times - 1]
-    return PAUSES_S[-1] if BUSY in str(error) else None
+    return BUSY_S if BUSY in str(error) else None
 
 
 def headline(error: BaseException) -> str:

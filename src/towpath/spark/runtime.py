@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +16,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from towpath.errors import StoreError
-from towpath.plan.assignment import TableChange
+from towpath.plan.assignment import Row, TableChange
 from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
 from towpath.results.links import LinkIndex
 from towpath.results.log import RESULTS
-from towpath.runtime.carriers import CarrierFailed, CarrierStumbled, Event
+from towpath.runtime.carriers import CarrierFailed, CarrierStumbled, Event, TriedOut
 from towpath.schema import is_link, stream_of
-from towpath.spark import assignments
+from towpath.spark import assignments, trial
 from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types
 from towpath.spark.failures import StoppedByOthers, headline, pause_after
@@ -76,21 +77,21 @@ class SparkRuntime:
     def start(self, carrier: str, template: Template, epoch: int) -> None:
         with self._reviving:
             self._started[carrier] = template, epoch
+            self._failures[carrier] = 0
             self._try(carrier)
 
     def _try(self, carrier: str) -> None:
         try:
             self._launch(carrier, *self._started[carrier])
-        except AnalysisException:
-            raise  # it would be no different the next time
         except (PySparkException, OSError) as error:
             self._note_failure(carrier, error)
 
     def _launch(self, carrier: str, template: Template, epoch: int) -> None:
-        self._inputs[carrier] = []
+        classes = range(len(template.family.classes))
+        places = self._inputs[carrier] = [self._place(carrier, self._store.epoch(carrier, epoch), n) for n in classes]
         self._seen[carrier] = -1
         with functions_of(self._spark):
-            built = self._build(carrier, template, epoch)
+            built = self._build(carrier, template, places, self._store.assignments(carrier))
         name = f"{carrier}.e{epoch}"
         if self._failures.get(carrier):
             # An endpoint may have started it although the answer never came.
@@ -112,22 +113,23 @@ class SparkRuntime:
             .start()
         )
 
-    def _build(self, carrier: str, template: Template, epoch: int) -> DataFrame:
+    def _build(self, carrier: str, template: Template, places: Sequence[InputPlace], assigned: Path) -> DataFrame:
         table = (
             self._spark.read.format(FORMAT)
-            .option("path", str(self._store.assignments(carrier)))
+            .option("path", str(assigned))
             .option("schema", assignments.schema_ddl(assignment_columns(template, column_types(template))))
             .load()
         )
-        inputs = [self._open(carrier, template, epoch, n) for n in range(len(template.family.classes))]
+        inputs = [self._open(carrier, template, n, place) for n, place in enumerate(places)]
         return build(template, inputs, table)
 
-    def _open(self, carrier: str, template: Template, epoch: int, n: int) -> DataFrame:
-        alias, schema_class = f"i{n}", template.family.classes[n]
+    def _place(self, carrier: str, folder: Path, n: int) -> InputPlace:
         cores = int(self._spark.conf.get("spark.sql.shuffle.partitions", "1") or 1)
-        ticks, index = self._store.carrier(carrier) / alias, self._store.epoch(carrier, epoch) / alias / "files"
-        place = InputPlace(ticks, index, self._store.drain, self._anchor_us, cores)
-        self._inputs[carrier].append(place)
+        ticks, index = self._store.carrier(carrier) / f"i{n}", folder / f"i{n}" / "files"
+        return InputPlace(ticks, index, self._store.drain, self._anchor_us, cores)
+
+    def _open(self, carrier: str, template: Template, n: int, place: InputPlace) -> DataFrame:
+        alias, schema_class = f"i{n}", template.family.classes[n]
         if is_link(schema_class):
             derived = stream_of(schema_class)
             needed = [c for c in _needed(template, alias) if derived.column(c)]
@@ -140,6 +142,32 @@ class SparkRuntime:
             )
         needed = [c for c in _needed(template, alias) if streams[0].stream.column(c)]
         return open_input(self._spark, alias, streams, needed, place, ticks=_stateful(template))
+
+    def try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
+        arguments = (carrier, template, epoch, rows)
+        threading.Thread(target=self._try_out, args=arguments, name=f"trying {carrier}", daemon=True).start()
+
+    def _try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
+        folder = self._store.trial(carrier)
+        try:
+            trial.copy(self._store.epoch(carrier, epoch), folder)
+            columns = assignment_columns(template, column_types(template))
+            assignments.publish(folder / "assignments", 1, columns, TableChange(rows))
+            places = [self._place(carrier, folder, n) for n in range(len(template.family.classes))]
+            with functions_of(self._spark):
+                built = self._build(carrier, template, places, folder / "assignments")
+            query = built.writeStream.queryName(f"{carrier}.e{epoch}.trial").outputMode("append")
+            query = query.option("checkpointLocation", str(folder / "checkpoint"))
+            query = query.trigger(processingTime=f"{self._trigger_ms} milliseconds").foreachBatch(trial.discard)
+            error = trial.failure_of(query.start())
+        except Exception as found:
+            error = found
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if error is not None:
+            log.info("carrier %s failed when it was tried out: %s", carrier, error)
+        with self._reviving:
+            self._news.append(TriedOut(carrier, None if error is None else headline(error)))
 
     def events(self) -> list[Event]:
         self._stop_strangers()
@@ -181,7 +209,9 @@ class SparkRuntime:
         times = self._failures[carrier] = self._failures.get(carrier, 0) + 1
         log.error("carrier %s failed, %d times in a row: %s", carrier, times, headline(error))
         log.info("all that Spark says of it: %s", error)
-        if (pause_s := pause_after(times, error)) is None:
+        # What Spark cannot plan, it will not be able to plan the next time either.
+        pause_s = None if isinstance(error, AnalysisException) else pause_after(times, error)
+        if pause_s is None:
             self._news.append(CarrierFailed(carrier, headline(error)))
         else:
             self._again_at[carrier] = time.monotonic() + pause_s

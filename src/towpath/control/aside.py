@@ -1,0 +1,66 @@
+"""Queries that make their carrier fail are set aside; a plan that fails is divided. Decides; does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from towpath.control.fence import UNDECIDED
+from towpath.control.history import Kind
+from towpath.control.ledger import Instruction, Ledger, StartCarrier, StopCarrier
+from towpath.control.links import Links
+from towpath.control.moves import Moves
+from towpath.control.queries import Queries
+from towpath.plan.pipeline import Pipeline
+from towpath.plan.templates import merge_all, template_of
+
+
+class Aside:
+    def __init__(self, ledger: Ledger, moves: Moves, queries: Queries, links: Links) -> None:
+        self._ledger = ledger
+        self._moves = moves
+        self._queries = queries
+        self._links = links
+
+    def set_aside(self, fragment: int, reason: str) -> list[Instruction]:
+        """The queries that a fragment answers leave; if it was on its way here, it stays where it was."""
+        ledger = self._ledger
+        names = [ledger.state.queries[part.query].name for part in ledger.users.get(fragment, [])]
+        if names:
+            return [instruction for name in names for instruction in self._fail(name, reason)]
+        coming = [m for m in ledger.moves.values() if m.target == fragment and m.step in UNDECIDED]
+        return [i for move in coming for i in self._moves.abandon(move, f"it fails there: {reason}")]
+
+    def _fail(self, name: str, reason: str) -> list[Instruction]:
+        """A derived stream leaves with the last query that reads it."""
+        if readers := self._links.readers(name):
+            return [instruction for reader in readers for instruction in self._fail(reader, reason)]
+        text = f"query {name} is set aside, since its carrier fails with it and not without it: {reason}"
+        self._ledger.tell(Kind.SET_ASIDE, text, query=name)
+        return self._queries.withdraw(name, "it was set aside", failed=reason)
+
+    def restart(self, carrier: str) -> list[Instruction]:
+        """From its checkpoint, with its table of now."""
+        ledger = self._ledger
+        if carrier not in ledger.runs:
+            return []
+        record = ledger.state.carriers[carrier]
+        ledger.begin_run(record)
+        # On a node that does not answer it is started when that node, or another, does (failover.py).
+        return [*ledger.publish([carrier]), *([] if record.node in ledger.lost else [StartCarrier(carrier)])]
+
+    def divide(self, carrier: str, halves: Sequence[Mapping[int, Pipeline]], reason: str) -> list[Instruction]:
+        """Carriers with narrower plans have the fragments from now on. This one has never done anything."""
+        ledger = self._ledger
+        ledger.broken.add(carrier)
+        del ledger.runs[carrier]
+        node = ledger.state.carriers[carrier].node
+        fresh: dict[str, None] = {}
+        for half in halves:
+            made = [ledger.new_carrier(t, node) for t in merge_all(map(template_of, half.values()))]
+            for number, pipeline in half.items():
+                home = next(c for c in made if c.template.covers(template_of(pipeline)))
+                ledger.transplant(ledger.state.fragments[number], pipeline, home)
+                fresh[home.id] = None
+        text = f"carrier {carrier} cannot run: {reason}; {' and '.join(fresh)} have its fragments now"
+        ledger.tell(Kind.CARRIER_FAILED, text, nodes=[node])
+        return [StopCarrier(carrier), *ledger.publish(fresh), *ledger.start(fresh)]

@@ -1,0 +1,329 @@
+"""A carrier that keeps failing: who is at fault is found and set aside, everything else goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from towpath.control import quarantine
+from towpath.control.engine import Engine
+from towpath.control.history import Kind
+from towpath.control.journal import Journal
+from towpath.control.requests import Request
+from towpath.control.search import Cause, Verdict, search
+from towpath.errors import RuntimeFailure
+from towpath.lang import parse
+from towpath.plan.assignment import Row, TableChange
+from towpath.plan.cut import CUT, WHOLE
+from towpath.plan.templates import Template
+from towpath.runtime.carriers import BatchDone, CarrierFailed, Event, TriedOut
+from towpath.store import Store
+
+from .world import CATALOG, SECOND, SQL, batch_done
+
+# --- the search ------------------------------------------------------------------------------------------------------
+
+
+def judge(fragments: Sequence[int], passes: Callable[[tuple[int, ...]], bool]) -> tuple[Verdict, int]:
+    tries, asked = search(fragments), 1
+    table = next(tries)
+    while True:
+        try:
+            table = tries.send(passes(table))
+        except StopIteration as found:
+            return found.value, asked
+        asked += 1
+
+
+@given(st.lists(st.integers(1, 10_000), unique=True, min_size=1, max_size=200), st.data())
+def test_exactly_the_guilty_are_found(fragments: list[int], data: st.DataObject) -> None:
+    guilty = set(data.draw(st.lists(st.sampled_from(fragments), unique=True, min_size=1, max_size=5)))
+    verdict, asked = judge(fragments, lambda table: not guilty & set(table))
+    assert verdict == Verdict(Cause.FRAGMENTS, tuple(sorted(guilty)))
+    assert asked <= 3 + len(guilty) * (len(fragments).bit_length() + 1)
+
+
+@given(st.lists(st.integers(1, 100), unique=True, min_size=2, max_size=50), st.data())
+def test_two_that_fail_only_together_lose_one(fragments: list[int], data: st.DataObject) -> None:
+    pair = set(data.draw(st.lists(st.sampled_from(fragments), unique=True, min_size=2, max_size=2)))
+    verdict, _ = judge(fragments, lambda table: not pair <= set(table))
+    assert verdict.cause is Cause.FRAGMENTS and len(verdict.guilty) == 1 and set(verdict.guilty) < pair
+
+
+@given(st.lists(st.integers(1, 100), unique=True, max_size=50))
+def test_what_fails_without_anybody_is_nobodys_fault(fragments: list[int]) -> None:
+    assert judge(fragments, lambda table: False)[0] == Verdict(Cause.CARRIER)
+    assert judge(fragments, lambda table: True)[0] == Verdict(Cause.GONE)
+
+
+@given(st.lists(st.integers(1, 100), unique=True, min_size=1, max_size=30), st.lists(st.booleans(), max_size=60))
+def test_a_machine_that_gets_well_accuses_nobody(fragments: list[int], answers: list[bool]) -> None:
+    """Whatever it answers in between: who passes with everybody in the end has no one at fault."""
+    given_, last = iter(answers), [True]
+
+    def passes(table: tuple[int, ...]) -> bool:
+        last[0] = next(given_, True)
+        return last[0]
+
+    verdict, _ = judge(fragments, passes)
+    assert verdict.cause is not Cause.FRAGMENTS or not last[0]
+
+
+# --- the engine ------------------------------------------------------------------------------------------------------
+
+
+class Node:
+    """Carriers that do a micro-batch with every look, unless a fault in their table or their plan forbids it."""
+
+    lost = slow = heap_bytes = None
+
+    def __init__(self) -> None:
+        self.bad_rows: Callable[[Row], bool] = lambda row: False
+        self.bad_plan: Callable[[Template], bool] = lambda template: False
+        self.broken = False  # whatever is to be done
+        self.tables: dict[str, dict[int, list[Row]]] = {}
+        self.versions: dict[str, int] = {}
+        self.running: dict[str, Template] = {}
+        self.batches: dict[str, int] = {}
+        self.done: list[tuple[str, frozenset[int]]] = []  # micro-batches that count: which fragments had them
+        self.news: list[Event] = []
+        self.second = 0
+
+    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
+        table = self.tables[carrier] = {} if change.since is None else self.tables[carrier]
+        for fragment in change.removed:
+            table.pop(fragment, None)
+        for row in change.added:
+            table.setdefault(int(str(row["_fragment"])), []).append(row)
+        self.versions[carrier] = version
+
+    def start(self, carrier: str, template: Template, epoch: int) -> None:
+        self.running[carrier] = template
+
+    def stop(self, carrier: str) -> None:
+        self.running.pop(carrier, None)
+
+    def _fails(self, template: Template, rows: Sequence[Row]) -> bool:
+        return self.broken or self.bad_plan(template) or any(map(self.bad_rows, rows))
+
+    def try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
+        assert carrier not in self.running, "it would get in its own way"
+        self.news.append(TriedOut(carrier, "a fault" if self._fails(template, rows) else None))
+
+    def events(self) -> list[Event]:
+        self.second += 1
+        found, self.news = self.news, []
+        for carrier, template in list(self.running.items()):
+            table = self.tables[carrier]
+            if self._fails(template, [row for rows in table.values() for row in rows]):
+                del self.running[carrier]
+                found.append(CarrierFailed(carrier, "a fault"))
+                continue
+            number = self.batches[carrier] = self.batches.get(carrier, -1) + 1
+            self.done.append((carrier, frozenset(table)))
+            found.append(self._report(carrier, template, number))
+        return found
+
+    def _report(self, carrier: str, template: Template, number: int) -> BatchDone:
+        inputs = [self.second * SECOND] * len(template.family.classes)
+        return batch_done(carrier, number, self.versions[carrier], inputs, first=number == 0)
+
+    def settle(self, carriers: Sequence[str]) -> bool:
+        return True
+
+    def waiting(self, carrier: str) -> bool:
+        return False
+
+    def tick(self, carrier: str, input: int, event_us: int) -> None:
+        pass
+
+    def finish_input(self) -> None:
+        pass
+
+    def ping(self) -> None:
+        pass
+
+    def forget(self) -> None:
+        self.running.clear()
+
+    def close(self) -> None:
+        self.running.clear()
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def opened(store: Store, node: Node) -> Engine:
+    return Engine(store, Journal(store.journal), {"a": node}, CATALOG, idle_after_s=None)
+
+
+@pytest.fixture
+def engine(store: Store, node: Node) -> Iterator[Engine]:
+    with opened(store, node) as engine:
+        yield engine
+
+
+def request(name: str, sql: str, fragments: str = WHOLE) -> Request:
+    return Request(parse(sql, CATALOG, name), fragments=fragments)
+
+
+def submit(engine: Engine, count: int = 20) -> None:
+    engine.submit([request(f"q{n}", f"SELECT k FROM s WHERE k = {100 + n}") for n in range(count)])
+
+
+def has(value: float) -> Callable[[Row], bool]:
+    return lambda row: value in row.values()
+
+
+def poll(engine: Engine, times: int = 30) -> None:
+    for _ in range(times):
+        engine.poll()
+
+
+def told(store: Store, kind: Kind) -> list[str]:
+    journal = Journal(store.journal, read_only=True)
+    try:
+        return [entry.text for entry in journal.history() if entry.kind is kind]
+    finally:
+        journal.close()
+
+
+def test_the_query_at_fault_is_set_aside_and_the_others_miss_nothing(engine: Engine, store: Store, node: Node) -> None:
+    submit(engine)
+    poll(engine, 3)
+    node.bad_rows = has(113.0)
+    poll(engine)
+    assert set(engine.controller.running_names) == {f"q{n}" for n in range(20)} - {"q13"}
+    aside = engine.controller.aside("q13")
+    assert aside is not None and aside.failed == "a fault"
+    (text,) = told(store, Kind.SET_ASIDE)
+    assert text == "query q13 is set aside, since its carrier fails with it and not without it: a fault"
+    innocent = frozenset(p.fragment for n in range(20) if n != 13 for p in engine.validity(f"q{n}"))
+    assert all(innocent <= fragments for _, fragments in node.done), "every micro-batch had all of them"
+    assert node.running, "the carrier goes on"
+    assert [part.until_us for part in engine.validity("q13")] == [0], "newest (3 s) less the allowed delay (3 s)"
+
+
+def test_a_query_that_was_set_aside_stays_so_after_a_restart_and_may_be_tried_again(store: Store, node: Node) -> None:
+    node.bad_rows = has(113.0)
+    with opened(store, node) as engine:
+        submit(engine)
+        poll(engine)
+    with opened(store, node) as engine:
+        assert list(engine.controller.aside_names) == ["q13"]
+        poll(engine)
+        assert len(list(engine.controller.running_names)) == 19
+        node.bad_rows = lambda row: False
+        engine.submit([request("q13", "SELECT k FROM s WHERE k = 113")])
+        poll(engine)
+        assert engine.controller.running("q13") is not None
+        assert list(engine.controller.aside_names) == []
+
+
+def test_several_are_found_at_once(engine: Engine, store: Store, node: Node) -> None:
+    submit(engine)
+    poll(engine, 3)
+    node.bad_rows = lambda row: has(103.0)(row) or has(117.0)(row)
+    poll(engine, 40)
+    assert set(engine.controller.aside_names) == {"q3", "q17"}
+    assert len(told(store, Kind.SET_ASIDE)) == 2
+
+
+def test_a_plan_that_cannot_run_is_divided_until_the_query_at_fault_stands_alone(
+    engine: Engine, store: Store, node: Node
+) -> None:
+    others = {f"x{n}": f"SELECT k + {n} AS n{n} FROM s WHERE v > {n}" for n in range(5)}
+    bad = {"bad": "SELECT abs(v) + 1 AS n FROM s WHERE v > 3"}
+    node.bad_plan = lambda template: "abs" in repr(template).lower()
+    engine.submit([request(name, sql) for name, sql in (others | bad).items()])
+    poll(engine, 60)
+    assert set(engine.controller.running_names) == set(others)
+    assert list(engine.controller.aside_names) == ["bad"]
+    answering = {part.fragment for name in others for part in engine.validity(name)}
+    assert {f for carrier, fragments in node.done for f in fragments} == answering
+    assert all(p.settled and p.from_us is None for name in others for p in engine.validity(name)), "nothing is missed"
+    journal = Journal(store.journal, read_only=True)
+    assert journal.load() == engine.controller.state
+    journal.close()
+
+
+def test_a_carrier_that_nobody_makes_fail_is_started_again_and_again(
+    engine: Engine, store: Store, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quarantine, "AGAIN_S", 0.0)
+    submit(engine, 4)
+    poll(engine, 3)
+    node.broken = True
+    poll(engine, 50)
+    assert len(list(engine.controller.running_names)) == 4
+    told_of = told(store, Kind.CARRIER_FAILED)
+    assert len(told_of) == 2 and "fails whatever it is to do: a fault" in told_of[1], "told once"
+    node.broken = False
+    before = len(node.done)
+    poll(engine, 5)
+    assert len(node.done) > before and not engine.controller.aside_names
+
+
+def test_who_waits_for_the_end_is_told_that_there_is_none(engine: Engine, node: Node) -> None:
+    submit(engine, 4)
+    poll(engine, 3)
+    node.broken = True
+    with pytest.raises(RuntimeFailure, match="carrier c0 stopped: a fault"):
+        engine.catch_up()
+
+
+def test_who_waits_for_the_end_waits_for_the_others(engine: Engine, node: Node) -> None:
+    submit(engine, 4)
+    poll(engine, 3)
+    node.bad_rows = has(102.0)
+    engine.catch_up()
+    assert list(engine.controller.aside_names) == ["q2"] and node.running
+
+
+def test_a_derived_stream_that_fails_takes_its_readers_with_it(engine: Engine, node: Node) -> None:
+    engine.submit([request("j", SQL["join window"], CUT), request("other", SQL["filter"])])
+    poll(engine, 3)
+    link = next(q for q in engine.controller.state.queries.values() if q.origin == "link")
+    (maker,) = {p.fragment for p in engine.controller.state.parts_of(link.id)}
+    node.bad_rows = lambda row: row["_fragment"] == maker
+    poll(engine)
+    assert list(engine.controller.running_names) == ["other"]
+    assert list(engine.controller.aside_names) == ["j"]
+
+
+def test_a_copy_that_fails_where_it_goes_stays_where_it_was(store: Store) -> None:
+    here, there = Node(), Node()
+    with Engine(store, Journal(store.journal), {"a": here, "b": there}, CATALOG, idle_after_s=None) as engine:
+        submit(engine, 3)
+        poll(engine, 3)
+        there.bad_rows = has(101.0)
+        engine.move("q1", "b")
+        poll(engine)
+        assert len(list(engine.controller.running_names)) == 3
+        assert [m.step for m in engine.controller.state.moves.values()] == ["abandoned"]
+        assert {engine.controller.node_of(p.fragment) for p in engine.validity("q1")} == {"a"}
+
+
+def test_a_carrier_that_another_node_takes_over_is_not_looked_into_any_longer(store: Store) -> None:
+    here, there = Node(), Node()
+    with Engine(store, Journal(store.journal), {"a": here, "b": there}, CATALOG, idle_after_s=None) as engine:
+        submit(engine, 3)
+        poll(engine, 3)
+        here.bad_rows = has(101.0)
+        engine.poll()
+        here.lost = "it does not answer"  # type: ignore[assignment]
+        here.news.clear()
+        poll(engine)
+        assert len(list(engine.controller.running_names)) == 3 and there.running
+        assert not engine._quarantine.busy

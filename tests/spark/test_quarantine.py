@@ -1,0 +1,80 @@
+"""A query that makes its carrier fail on real Spark, among others: it is set aside, and they answer as DuckDB does."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from sqlglot import exp
+from tests.spark.seconds import arrive, stream, wrong
+
+from towpath.api import Towpath, start
+from towpath.control.history import Kind
+from towpath.control.journal import Journal
+from towpath.job import Job, QueryDef, ResultsDef
+from towpath.spark.expressions import RULES, Compiler
+from towpath.store import Store
+from towpath.testing.running import ONE
+
+pytestmark = [pytest.mark.spark, pytest.mark.live]
+
+PATIENCE_S = 200
+HEALTHY = {
+    **{f"filter{n}": f"SELECT k, v FROM s WHERE v > {n * 60}" for n in range(8)},
+    **{f"computed{n}": f"SELECT k, v + {n} AS more FROM s WHERE k = {n}" for n in range(4)},
+    **{f"window{n}": f"SELECT k, count(*) AS n FROM s [RANGE 2 SECONDS] WHERE v > {n} GROUP BY k" for n in range(8)},
+}
+BAD = {
+    "bad": "SELECT k, v FROM s WHERE sqrt(v) >= 0",
+    "bad_window": "SELECT k, sum(sqrt(v)) AS r FROM s [RANGE 2 SECONDS] GROUP BY k",
+}
+FEW, MANY = 20, 200  # rows of a second; with few no value is above 900
+
+
+def failing(compile_: Compiler, node: exp.Expression) -> Column:
+    value = compile_(node.this)
+    return F.when(value > 900, F.raise_error(F.lit("a fault on purpose")).cast("double")).otherwise(F.sqrt(value))
+
+
+def job(folder: Path) -> Job:
+    queries = {name: QueryDef.model_validate({"sql": sql}) for name, sql in (HEALTHY | BAD).items()}
+    return Job(folder / "store", 50, {"s": stream(folder)}, dict(ONE), queries, None, ResultsDef.model_validate({}))
+
+
+def wait_until_aside(running: Towpath) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while set(running.engine.controller.aside_names) != set(BAD):
+        assert time.monotonic() < end, "nobody was set aside"
+        running.run(seconds=0.2)
+
+
+def test_one_query_fails_and_twenty_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RULES, exp.Sqrt, failing)
+    made = job(tmp_path)
+    with start(made) as running:
+        fed = [arrive(tmp_path, second, FEW) for second in range(3)]
+        running.engine.catch_up()
+        fed += [arrive(tmp_path, second, MANY) for second in range(3, 6)]
+        wait_until_aside(running)
+        fed.append(arrive(tmp_path, 6, MANY))
+        running.engine.catch_up()
+        aside = running.engine.controller.aside("bad")
+        assert aside is not None and aside.failed is not None and "a fault on purpose" in aside.failed
+        assert running.results("bad").num_rows, "what it had answered stays"
+        # What it has answered is right for the times that it still answers for.
+        assert running.engine.validity("bad")[0].until_us is not None
+    with start(made) as running:
+        assert set(running.engine.controller.running_names) == set(HEALTHY)
+        fed += [arrive(tmp_path, second, MANY) for second in range(7, 10)]
+        running.drain()
+        assert wrong(running, HEALTHY, pa.concat_tables(fed)) == []
+        assert wrong(running, {"bad": BAD["bad"]}, pa.concat_tables(fed)) == []
+        assert not running.engine.guard.troubles
+    journal = Journal(Store(made.store).journal, read_only=True)
+    assert {e.query for e in journal.history() if e.kind is Kind.SET_ASIDE} == set(BAD)
+    journal.close()
+    assert not list((made.store / "trials").glob("*")), "copies are thrown away"
