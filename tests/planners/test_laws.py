@@ -14,18 +14,31 @@ from towpath import planners
 from towpath.cost import METRICS
 from towpath.errors import PlannerError
 from towpath.placement.check import check
-from towpath.placement.problem import Problem
+from towpath.placement.problem import Placement, Problem
 from towpath.testing.problems import SMALL, TINY, Size, problems, random_problem
 
 ROUNDING = 1e-9
 SIZES = {"brute_force": Size(nodes=2, streams=2, queries=1, fragments=2)}  # it tries every placement
+REFUSES = {"optimal"}  # problems that it cannot solve exactly
 
 
 @pytest.mark.parametrize("name", planners.available())
 def test_500_random_problems_are_answered_without_breaking_a_rule(name: str) -> None:
+    answered = 0
     for seed in range(500):
         problem = random_problem(Random(seed), SIZES.get(name, SMALL))
-        planners.run(name, problem)  # raises with what check() finds
+        answered += answer(name, problem) is not None
+    assert answered == 500 or (name in REFUSES and answered > 10)
+
+
+def answer(name: str, problem: Problem) -> Placement | None:
+    """What a planner answers; raises with what check() finds. None: it refuses the problem in words."""
+    try:
+        return planners.run(name, problem)
+    except PlannerError as error:
+        if name not in REFUSES or "invalid placement" in str(error):
+            raise
+        return None
 
 
 @pytest.mark.parametrize("name", planners.available())
@@ -44,8 +57,8 @@ def test_no_planner_beats_brute_force(metric: str, problem: Problem) -> None:
     for name in planners.available():
         if name == "brute_force":
             continue
-        placement = planners.run(name, problem)
-        if not check(problem, placement):  # what does not fit may well look better
+        placement = answer(name, problem)
+        if placement is not None and not check(problem, placement):  # what does not fit may well look better
             assert least is not None, f"{name} fits where brute_force finds that nothing does"
             loss = METRICS[metric].loss(problem, placement)
             assert loss >= least - ROUNDING * max(abs(least), 1.0), name
@@ -66,7 +79,7 @@ PRINT_PLACEMENTS = """
 from random import Random
 from towpath import planners
 from towpath.testing.problems import TINY, random_problem
-for name in planners.available():
+for name in sorted({*planners.available()} - {"optimal"}):
     for seed in range(3):
         print(planners.run(name, random_problem(Random(seed), TINY)))
 """
