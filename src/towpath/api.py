@@ -223,11 +223,13 @@ def start(job: Job | str | Path) -> Towpath:
             starter.start(name).result()
         nodes = opened | {name: starter.open(name) for name in scaled}
         idle = [s.idle_after_ms for s in job.streams.values()]
-        engine = Engine(store, journal, nodes, job.catalog, idle_after_s=None if 0 in idle else max(idle) / 1000)
+        idle_after_s = None if 0 in idle else max(idle) / 1000
+        retention_us = job.results.retention_us
+        engine = Engine(store, journal, nodes, job.catalog, idle_after_s=idle_after_s, retention_us=retention_us)
         stack.enter_context(engine)
         engine.tell(Kind.CONTROLLER_STARTED, _begins(journal))
         pulse = stack.enter_context(Pulse(store.root))
-        housekeeper = stack.enter_context(Housekeeper(store, job.results.retention_us))
+        housekeeper = stack.enter_context(Housekeeper(store, retention_us))
         for record in list(engine.controller.state.queries.values()):
             wanted = record.name in job.queries or record.name in job.folder.names  # a bad file changes nothing
             if record.running and record.origin == "job" and not wanted:

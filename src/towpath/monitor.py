@@ -111,6 +111,7 @@ class Monitor:
 
     def figures(self) -> Figures:
         carriers = tuple(self._carriers())
+        self._heard = {carrier.carrier: self._heard[carrier.carrier] for carrier in carriers}  # others are no more
         # The first micro-batch of a carrier also compiles its plan and says nothing about the others.
         seconds = [s for heard in self._heard.values() for s in list(heard.seconds)[1:]]
         median, slowest = np.percentile(seconds, [50, 95]).tolist() if seconds else (None, None)

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -107,6 +108,12 @@ class Store:
     @property
     def result_logs(self) -> list[Path]:
         return sorted((self.root / "carriers").glob("*"))
+
+    def remove_others(self, carriers: Collection[str]) -> None:
+        """Removes the folders of carriers that are none of these; also those that a crash has left behind."""
+        for folder in self.result_logs:
+            if folder.name not in carriers:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def links(self, schema_class: SchemaClass) -> Path:
         """The links that one input can read together."""

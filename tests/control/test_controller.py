@@ -256,7 +256,7 @@ def test_numbers_are_never_used_twice(world: World) -> None:
     world.withdraw("first")
     world.crash()
     world.submit(submission("q", "filter"), submission("w", "window"))
-    assert list(world.controller.state.fragments) == [1, 2, 3]
+    assert list(world.everything.fragments) == [1, 2, 3]
     assert list(world.controller.state.carriers) == ["c0", "c1"]
     assert world.query("q").id == 2
 

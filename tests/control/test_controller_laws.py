@@ -221,7 +221,20 @@ class Decisions(RuleBasedStateMachine):
 
     @invariant()
     def the_journal_knows_everything(self) -> None:
-        assert self.world.journal.load() == self.world.controller.state
+        state, written = self.world.controller.state, self.world.everything
+        for kind in ("carriers", "fragments", "parts", "queries", "moves", "nodes"):
+            mine, all_of_them = getattr(state, kind), getattr(written, kind)
+            assert {key: all_of_them[key] for key in mine} == mine
+
+    @rule()
+    def forget_what_is_over(self) -> None:
+        controller = self.world.controller
+        dropped = controller.forgetting.drop()
+        self.world.journal.archive.forget(None, dropped)
+        self.world.unread = True
+        live = self.world.journal.load()
+        assert (live.queries, live.parts) == (controller.state.queries, controller.state.parts)
+        assert live.fragments.keys() <= controller.state.fragments.keys()
 
     @invariant()
     def what_is_needed_runs(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
 from towpath.control.journal import Journal
-from towpath.control.records import PartRecord, QueryRecord
+from towpath.control.records import PartRecord, QueryRecord, State
 from towpath.lang import parse
 from towpath.plan.assignment import Row, TableChange
 from towpath.plan.build import build, optimise
@@ -157,10 +157,12 @@ class World:
     def __init__(self, journal: Path, nodes: Sequence[str] = ("local",)) -> None:
         self.carriers: dict[str, Carrier] = {}
         self.journal = Journal(journal)
+        self._everything, self.unread = State(), True  # what the journal has, and whether it has more by now
         self.nodes = nodes
         self.controller = Controller(self.journal.load(), CATALOG, nodes)
 
     def save(self) -> None:
+        self.unread |= bool(self.controller.changed)
         self.journal.save(self.controller.changed.values())
         self.controller.changed.clear()
 
@@ -191,8 +193,15 @@ class World:
         for part, pipeline in zip(self.parts(name), planned_of(query.sql).pipelines, strict=True):
             self.act(self.controller.move(part.fragment, pipeline, node, "asked for"))
 
+    @property
+    def everything(self) -> State:
+        """All that the journal has: the controller does not know any more what is over."""
+        if self.unread:
+            self._everything, self.unread = self.journal.load(ended=True), False
+        return self._everything
+
     def turns(self, name: str) -> list[PartRecord]:
-        return self.controller.state.turns(self.query(name).id, 0)
+        return self._state_of(name).turns(self.query(name).id, 0)
 
     def hear(self, name: str, events: int | None = None) -> None:
         carrier = self.carriers[name]
@@ -230,10 +239,15 @@ class World:
 
     def query(self, name: str) -> QueryRecord:
         """The newest of that name."""
-        return max((q for q in self.controller.state.queries.values() if q.name == name), key=lambda q: q.id)
+        state = self._state_of(name)
+        return max((q for q in state.queries.values() if q.name == name), key=lambda q: q.id)
+
+    def _state_of(self, name: str) -> State:
+        known = any(query.name == name for query in self.controller.state.queries.values())
+        return self.controller.state if known else self.everything
 
     def parts(self, name: str) -> list[PartRecord]:
-        return self.controller.state.parts_of(self.query(name).id)
+        return self._state_of(name).parts_of(self.query(name).id)
 
     def part(self, name: str) -> PartRecord:
         (part,) = self.parts(name)
@@ -247,7 +261,7 @@ class World:
 def losses(world: World) -> list[str]:
     """Every tuple that a query answers for and that its fragment has not seen, told for a human."""
     found = []
-    state = world.controller.state
+    state = world.everything
     for part in state.parts.values():
         fragment = state.fragments[part.fragment]
         if not part.settled or fragment.carrier not in world.carriers:

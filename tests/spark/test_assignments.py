@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from towpath.errors import StoreError
 from towpath.plan.assignment import NOBODY, TableChange
 from towpath.schema import Type
 from towpath.spark.assignment_source import MANIFEST, read_manifest, read_table
@@ -98,6 +97,6 @@ def test_a_reader_that_comes_too_late_for_a_file_reads_the_next_version(
 
 def test_a_change_of_another_version_is_refused(tmp_path: Path) -> None:
     publish(tmp_path, 3, COLUMNS, TableChange(rows_of(1)))
-    with pytest.raises(StoreError, match="expected version 4 of the assignment table, found 3"):
+    with pytest.raises(ValueError, match="a change of version 4, and the table has version 3"):
         publish(tmp_path, 5, COLUMNS, TableChange(rows_of(2), [], 4))
     assert read(tmp_path) == (3, {1: 1})

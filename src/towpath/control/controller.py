@@ -22,6 +22,7 @@ from towpath.control.copies import Copies
 from towpath.control.draining import Draining
 from towpath.control.failover import Failover
 from towpath.control.fence import UNDECIDED
+from towpath.control.forgetting import Forgetting
 from towpath.control.history import Kind
 from towpath.control.ledger import Instruction, Ledger, Publish, StartCarrier, StopCarrier
 from towpath.control.links import Links
@@ -76,6 +77,7 @@ class Controller:
         self._failover = Failover(self._ledger)
         self.links = Links(self._ledger)
         self._queries = Queries(self._ledger, self._moves, self.links)
+        self.forgetting = Forgetting(self._ledger, self._queries)
         self._aside = Aside(self._ledger, self._moves, self._queries, self.links)
 
     @property
@@ -318,6 +320,7 @@ class Controller:
         if event.watermark_us is not None and event.watermark_us >= fragment.until_us:
             fragment.status = Status.GONE
             del self._ledger.waiting[fragment.carrier][fragment.id]
+            self._ledger.gone.add(fragment.id)
             self._ledger.note(fragment)
 
     def _fill_in(self, carrier: CarrierRecord, event: BatchDone) -> None:

@@ -20,6 +20,7 @@ from towpath.control.history import Kind
 from towpath.control.idle import Idle
 from towpath.control.journal import Journal
 from towpath.control.linkfiles import LinkFiles
+from towpath.control.memory import Memory
 from towpath.control.quarantine import Quarantine
 from towpath.control.records import CarrierRecord, PartRecord
 from towpath.control.requests import Request, changed, is_as, pipeline_of, submissions, take_in
@@ -49,6 +50,7 @@ class Engine:
         catalog: Catalog,
         *,
         idle_after_s: float | None,
+        retention_us: int | None = None,
     ) -> None:
         self._store = store
         self._journal = journal
@@ -63,6 +65,7 @@ class Engine:
         self._undone: dict[Instruction, None] = {}  # in their order
         self.guard = Guard(self.tell)
         self._quarantine = Quarantine(self.controller, self._node, self._decision, self._pipeline_of, self._untouched)
+        self._memory = Memory(store, journal, retention_us)
         with self._decision() as todo:
             todo += self.controller.resume()
 
@@ -179,7 +182,9 @@ class Engine:
         events: list[Event] = []
         for name, node in self._nodes.items():
             with self.guard.around(f"asking node {name} for news", at_most=PATIENCE):
-                events += node.events()
+                told = node.events()
+                # Of a carrier that is no more nobody wants to know.
+                events += [event for event in told if event.carrier in self.controller.state.carriers]
         for event in events:
             if isinstance(event, BatchDone):
                 self._hear(event)
@@ -192,7 +197,18 @@ class Engine:
             self._empty_nodes()
         with self.guard.around("moving the event time of silent streams"):
             self._tick_idle()
+        with self.guard.around("forgetting what is over"):
+            self._forget()
         return events
+
+    def sinks_fed(self, queries: Iterable[int]) -> None:
+        """The sinks of these, which were withdrawn, have everything."""
+        self._memory.fed(queries)
+
+    def _forget(self) -> None:
+        retired = [] if self._undone else self._memory.tidy(self.controller, time.monotonic())
+        if self._idle is not None:
+            self._idle.forget(retired)
 
     def _hear(self, event: BatchDone) -> None:
         heard = False

@@ -6,7 +6,7 @@ about what has come meanwhile, and a tick ahead of data that waits would make th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from towpath.runtime.carriers import BatchDone
@@ -33,6 +33,10 @@ class Idle:
                 place.heard = place.quiet = place.ticked = now
             else:
                 place.quiet = max(place.quiet, begun)
+
+    def forget(self, carriers: Iterable[str]) -> None:
+        for carrier in carriers:
+            self._inputs.pop(carrier, None)
 
     def due(self, now: float, waiting: Callable[[str], bool]) -> Iterator[tuple[str, int, float]]:
         """Carrier, input, and for how many seconds it has been silent. `waiting` tells that a carrier has no input."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
+from towpath.control.archive import LIVE_FRAGMENTS, LIVE_PARTS, LIVE_QUERIES, OPEN_MOVES, Archive
+from towpath.control.archive import TABLES as ARCHIVE_TABLES
 from towpath.control.fence import Step
 from towpath.control.history import Entry, Kind, Told
 from towpath.control.records import (
@@ -46,7 +48,7 @@ CREATE TABLE IF NOT EXISTS parts (
     PRIMARY KEY (query, branch, turn));
 CREATE TABLE IF NOT EXISTS queries (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT,
-    origin TEXT NOT NULL, fragments TEXT NOT NULL, failed TEXT);
+    origin TEXT NOT NULL, fragments TEXT NOT NULL, failed TEXT, ended_us INTEGER, fed INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS moves (
     id INTEGER PRIMARY KEY, source INTEGER NOT NULL, target INTEGER NOT NULL, columns TEXT NOT NULL,
     reason TEXT NOT NULL, step TEXT NOT NULL, fence_us INTEGER, version INTEGER, fences INTEGER NOT NULL,
@@ -55,18 +57,23 @@ CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, draining INTEGER NOT NU
 CREATE TABLE IF NOT EXISTS history (
     number INTEGER PRIMARY KEY AUTOINCREMENT, at_us INTEGER NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
     query TEXT, fragment INTEGER, nodes TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS queries_by_name ON queries (name);
 """
 
 
+def wall_us() -> int:
+    return time.time_ns() // 1000
+
+
 class Journal:
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, now_us: Callable[[], int] = wall_us) -> None:
         self._path = path
+        self.now_us = now_us
         if read_only and not path.exists():
             raise StoreError(f"{path.parent}: there is no job here yet; `towpath run JOB` makes one")
         path.parent.mkdir(parents=True, exist_ok=True)
         uri = path.absolute().as_uri()
         self._db = sqlite3.connect(f"{uri}?mode=ro" if read_only else uri, uri=True, timeout=30)
+        self.archive = Archive(self._db)
         try:
             if not read_only:
                 self._make_tables()
@@ -82,14 +89,14 @@ class Journal:
     @property
     def anchor_us(self) -> int:
         """Wall-clock time at which this job first ran; generators count from here."""
-        return int(self._about("anchor_us", str(time.time_ns() // 1000)))
+        return int(self._about("anchor_us", str(self.now_us())))
 
     def save(self, records: Iterable[Record]) -> None:
         """All or nothing. Raises StoreError, for instance when the disk is full."""
         try:
             with self._db:
                 for record in records:
-                    table, values = _row(record)
+                    table, values = self._row(record)
                     marks = ", ".join("?" * len(values))
                     self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)
         except sqlite3.OperationalError as error:
@@ -99,17 +106,26 @@ class Journal:
                 "a job that has ended for it is to be started again: it goes on from there"
             ) from error
 
-    def load(self) -> State:
-        state = State()
+    def _row(self, record: Record) -> tuple[str, tuple[Any, ...]]:
+        """Whoever decides has no clock, so the journal says when."""
+        if isinstance(record, Entry):
+            return "history", (None, self.now_us(), *_told(record))
+        if isinstance(record, QueryRecord) and not record.running and record.ended_us is None:
+            record.ended_us = self.now_us()
+        return _row(record)
+
+    def load(self, *, ended: bool = False) -> State:
+        """What the controller decides about; with `ended`, also what it is done with and the journal still keeps."""
+        state = State(last=self.archive.numbers())
         for row in self._db.execute("SELECT * FROM carriers ORDER BY length(id), id"):
             state.carriers[row[0]] = _carrier(row)
-        for row in self._db.execute("SELECT * FROM fragments"):
+        for row in self._db.execute("SELECT * FROM fragments" if ended else LIVE_FRAGMENTS):
             state.fragments[row[0]] = _fragment(row)
-        for row in self._db.execute("SELECT * FROM parts"):
+        for row in self._db.execute("SELECT * FROM parts" if ended else LIVE_PARTS):
             state.parts[row[0], row[1], row[2]] = _part(row)
-        for row in self._db.execute("SELECT * FROM queries"):
+        for row in self._db.execute("SELECT * FROM queries" if ended else LIVE_QUERIES):
             state.queries[row[0]] = _query(row)
-        for row in self._db.execute("SELECT * FROM moves"):
+        for row in self._db.execute("SELECT * FROM moves" if ended else OPEN_MOVES):
             state.moves[row[0]] = _move(row)
         for name, draining in self._db.execute("SELECT * FROM nodes"):
             state.nodes[name] = NodeRecord(name, bool(draining))
@@ -172,8 +188,9 @@ class Journal:
         return [(query, parts[query.id]) for query in map(_query, found)]
 
     def with_sinks(self) -> list[QueryRecord]:
-        """The queries that have a sink of their own."""
-        return [_query(row) for row in self._db.execute("SELECT * FROM queries WHERE sink IS NOT NULL ORDER BY id")]
+        """The queries that have a sink of their own which does not have everything yet."""
+        found = self._db.execute("SELECT * FROM queries WHERE sink IS NOT NULL AND NOT fed ORDER BY id")
+        return [_query(row) for row in found]
 
     def has_links(self) -> bool:
         """Whether a derived stream is made."""
@@ -189,9 +206,10 @@ class Journal:
         return default if found is None else str(found[0])
 
     def _make_tables(self) -> None:
+        self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a journal that is new
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")
-        self._db.executescript(TABLES)
+        self._db.executescript(TABLES + ARCHIVE_TABLES)
         self._about("format", str(FORMAT))
 
     def _check_format(self) -> None:
@@ -229,6 +247,8 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
                 record.origin,
                 record.fragments,
                 record.failed,
+                record.ended_us,
+                record.fed,
             )
         case MoveRecord():
             values = list(astuple(record))
@@ -236,9 +256,11 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
             return "moves", tuple(values)
         case NodeRecord():
             return "nodes", astuple(record)
-        case Entry():
-            about = (record.query, record.fragment, json.dumps(record.nodes))
-            return "history", (None, time.time_ns() // 1000, str(record.kind), record.text, *about)
+    raise TypeError(f"expected a record of a table, got {record!r}")
+
+
+def _told(entry: Entry) -> tuple[Any, ...]:
+    return str(entry.kind), entry.text, entry.query, entry.fragment, json.dumps(entry.nodes)
 
 
 def _carrier(row: tuple[Any, ...]) -> CarrierRecord:
@@ -268,5 +290,6 @@ def _move(row: tuple[Any, ...]) -> MoveRecord:
 
 
 def _query(row: tuple[Any, ...]) -> QueryRecord:
-    number, name, sql, running, sink, *rest = row
-    return QueryRecord(number, name, sql, bool(running), None if sink is None else json.loads(sink), *rest)
+    number, name, sql, running, sink, *rest, fed = row
+    known = QueryRecord(number, name, sql, bool(running), None if sink is None else json.loads(sink), *rest)
+    return replace(known, fed=bool(fed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -60,13 +61,17 @@ class Ledger:
         self.runs: dict[str, Run] = {}
         self.broken: set[str] = set()  # carriers whose plan cannot run
         self._catalog = catalog
-        self._fragment_ids = count(max(state.fragments, default=0) + 1)
+        self._carrier_numbers = count(state.last_number("carriers"))
+        self._fragment_ids = count(state.last_number("fragments") + 1)
         # Fragments by number: those in a carrier's table, those of a signature that may be shared, those that a batch
         # will decide about.
         self.present: dict[str, dict[int, FragmentRecord]] = {}
         self.waiting: dict[str, dict[int, FragmentRecord]] = {}
         self._by_signature: dict[str, dict[int, FragmentRecord]] = {}
         self.users: dict[int, list[PartRecord]] = {}  # of each fragment, those whose turn it is
+        self.answered: Counter[int] = Counter()  # of each fragment, the turns that it had or has
+        self.ended: dict[int, None] = {}  # queries, and fragments, that are not forgotten yet
+        self.gone: set[int] = set()
         self.moves: dict[int, MoveRecord] = {m.id: m for m in state.moves.values() if m.step in OPEN}
         self._unpublished: dict[str, _Unpublished] = {}  # of the other carriers nothing is known to be published
         for fragment in state.fragments.values():
@@ -74,8 +79,20 @@ class Ledger:
         for move in self.moves.values():
             self.unshare(state.fragments[move.source])
         for part in state.parts.values():
+            self.answered[part.fragment] += 1
             if part.until_us is None and part.moved_us is None:
                 self.users.setdefault(part.fragment, []).append(part)
+
+    def add_part(self, part: PartRecord) -> None:
+        self.state.parts[part.query, part.branch, part.turn] = part
+        self.answered[part.fragment] += 1
+        self.users.setdefault(part.fragment, []).append(part)
+
+    def remove_part(self, part: PartRecord) -> None:
+        del self.state.parts[part.query, part.branch, part.turn]
+        self.answered[part.fragment] -= 1
+        if not self.answered[part.fragment]:
+            del self.answered[part.fragment]
 
     def note(self, record: Record) -> None:
         self.changed[id(record)] = record
@@ -159,7 +176,7 @@ class Ledger:
             self.new_carrier(wide, node)
 
     def new_carrier(self, template: Template, node: str) -> CarrierRecord:
-        carrier = CarrierRecord(f"c{len(self.state.carriers)}", node, template, self._delay(template.family))
+        carrier = CarrierRecord(f"c{next(self._carrier_numbers)}", node, template, self._delay(template.family))
         self.state.carriers[carrier.id] = carrier
         self.note(carrier)
         return carrier
@@ -282,5 +299,7 @@ class Ledger:
         if fragment.status in (Status.JOINING, Status.LIVE):
             self.present.setdefault(fragment.carrier, {})[fragment.id] = fragment
             self.share(fragment)
+        if fragment.status is Status.GONE:
+            self.gone.add(fragment.id)
         if fragment.status in (Status.JOINING, Status.LEAVING):
             self.waiting.setdefault(fragment.carrier, {})[fragment.id] = fragment

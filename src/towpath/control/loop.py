@@ -243,7 +243,8 @@ class Loop:
     def _report_moves(self, now: float) -> None:
         assert self._driver is not None, "moves are asked for by its actors"
         for number, under_way in list(self._under_way.items()):
-            move, step = under_way.move, self._engine.controller.state.moves[number].step
+            move, record = under_way.move, self._engine.controller.state.moves.get(number)
+            step = Step.ABANDONED if record is None else record.step  # forgotten: a policy asks again if need be
             where = (move.fragment, move.source, move.target)
             event: seam.Event
             match step:

@@ -23,7 +23,7 @@ LEAST_AHEAD_US = 1
 class Moves:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._ids = count(max(ledger.state.moves, default=0) + 1)
+        self._ids = count(ledger.state.last_number("moves") + 1)
         self._pace_us: dict[str, int] = {}  # event time that recent micro-batches of a carrier took in
 
     def begin(self, source: FragmentRecord, pipeline: Pipeline, node: str, reason: str) -> list[Instruction]:
@@ -170,8 +170,7 @@ class Moves:
                 moved_us=None,
                 held_us=None,
             )
-            ledger.state.parts[turn.query, turn.branch, turn.turn] = turn
-            ledger.users.setdefault(move.target, []).append(turn)
+            ledger.add_part(turn)
             ledger.note(part)
             ledger.note(turn)
 

@@ -45,7 +45,7 @@ class Queries:
         self.running = {q.name: q for q in self._state.queries.values() if q.running}
         newest = {q.name: q for q in sorted(self._state.queries.values(), key=lambda q: q.id)}
         self.aside = {name: q for name, q in newest.items() if q.failed is not None}
-        self._ids = count(max(self._state.queries, default=0) + 1)
+        self._ids = count(self._state.last_number("queries") + 1)
 
     def submit(self, submissions: Sequence[Submission]) -> list[Instruction]:
         """Takes queries in. Those that come together may share a new carrier."""
@@ -73,6 +73,7 @@ class Queries:
         query.failed = failed
         if failed is not None:
             self.aside[name] = query
+        self._ledger.ended[query.id] = None
         self._ledger.note(query)
         self._ledger.tell(Kind.WITHDRAWN, f"query {name} leaves: {reason}", query=name)
         touched: dict[str, None] = {}
@@ -129,8 +130,7 @@ class Queries:
                 keys=tuple(group_columns(pipeline, template)),
                 select=select,
             )
-            self._state.parts[query.id, branch, 0] = part
-            self._ledger.users.setdefault(fragment.id, []).append(part)
+            self._ledger.add_part(part)
             if fragment.status is Status.LIVE:
                 self.begin(part, fragment, from_now=submission.from_now)
             self._ledger.note(part)

@@ -110,6 +110,8 @@ class QueryRecord:
     origin: str = "api"  # "job" for those of the job file and its folder, "link" for those that make derived streams
     fragments: str = WHOLE  # how it is cut
     failed: str | None = None  # why it was set aside
+    ended_us: int | None = None  # by the wall clock, when the journal heard that it was withdrawn
+    fed: bool = False  # its sink has all that it will ever get
 
 
 @dataclass
@@ -131,6 +133,12 @@ class State:
     queries: dict[int, QueryRecord] = field(default_factory=dict)
     moves: dict[int, MoveRecord] = field(default_factory=dict)
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict, compare=False)  # number ever given, by kind
+
+    def last_number(self, kind: str) -> int:
+        """The highest that a fragment, query or move has or had, since none is given twice; of carriers, the next."""
+        known = (int(name[1:]) + 1 for name in self.carriers) if kind == "carriers" else getattr(self, kind)
+        return max(self.last.get(kind, 0), max(known, default=0))
 
     def parts_of(self, query: int) -> list[PartRecord]:
         """Whose turn it is, for each SELECT of a query."""

@@ -224,8 +224,10 @@ class _Roots:
     def __init__(self, state: State) -> None:
         self._original = {part.fragment for part in state.parts.values() if part.turn == 0}
         self._made_from: dict[int, int] = {}
-        for move in state.moves.values():
-            self._made_from.setdefault(move.target, move.source)
+        for part in state.parts.values():
+            before = state.parts.get((part.query, part.branch, part.turn - 1))
+            if before is not None:
+                self._made_from.setdefault(part.fragment, before.fragment)
 
     def of(self, fragment: int) -> int:
         while fragment not in self._original and fragment in self._made_from:

@@ -25,7 +25,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from towpath.arrow import arrow_schema
-from towpath.errors import StoreError
 from towpath.plan.assignment import Row, TableChange
 from towpath.schema import Type
 from towpath.spark.assignment_source import MANIFEST, load, read_manifest, without_gone
@@ -70,10 +69,8 @@ def _before(folder: Path, change: TableChange) -> Files:
         return []
     found = read_manifest(folder)
     if found["version"] != change.since:
-        raise StoreError(
-            f"{folder}: expected version {change.since} of the assignment table, found {found['version']}; "
-            "start the job again: it is written anew then"
-        )
+        # Whoever asked brings the whole table the next time.
+        raise ValueError(f"{folder}: a change of version {change.since}, and the table has version {found['version']}")
     return [(name, rows) for name, rows in found["files"]]
 
 
