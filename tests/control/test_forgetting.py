@@ -124,7 +124,7 @@ def test_a_query_is_kept_until_its_sink_has_everything(job: Job) -> None:
     job.engine.withdraw("q")
     job.pass_time(2 * RETENTION)
     assert rows_of(job)["queries"] == 1
-    job.engine.sinks_fed([1])
+    job.engine.memory.fed([1])
     job.pass_time(HOUR)
     assert rows_of(job)["queries"] == 0
 

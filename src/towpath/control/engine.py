@@ -65,7 +65,7 @@ class Engine:
         self._undone: dict[Instruction, None] = {}  # in their order
         self.guard = Guard(self.tell)
         self._quarantine = Quarantine(self.controller, self._node, self._decision, self._pipeline_of, self._untouched)
-        self._memory = Memory(store, journal, retention_us)
+        self.memory = Memory(store, journal, retention_us)
         with self._decision() as todo:
             todo += self.controller.resume()
 
@@ -201,12 +201,8 @@ class Engine:
             self._forget()
         return events
 
-    def sinks_fed(self, queries: Iterable[int]) -> None:
-        """The sinks of these, which were withdrawn, have everything."""
-        self._memory.fed(queries)
-
     def _forget(self) -> None:
-        retired = [] if self._undone else self._memory.tidy(self.controller, time.monotonic())
+        retired = [] if self._undone else self.memory.tidy(self.controller, time.monotonic())
         if self._idle is not None:
             self._idle.forget(retired)
 

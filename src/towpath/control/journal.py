@@ -29,7 +29,7 @@ from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
 from towpath.schema import LINK
 
-FORMAT = 8  # raised when the tables change
+FORMAT = 9  # raised when the tables change
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
