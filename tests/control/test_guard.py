@@ -22,7 +22,7 @@ from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
 from towpath.control.pulse import Pulse
 from towpath.control.requests import Request
-from towpath.errors import RuntimeFailure, StoreError
+from towpath.errors import RuntimeFailure, SinkError, StoreError
 from towpath.lang import parse
 from towpath.runtime.carriers import BatchDone
 from towpath.store import Store
@@ -122,6 +122,27 @@ def test_policy_and_view_may_fail(running: Towpath) -> None:
     running.loop.step.side_effect = boom  # type: ignore[attr-defined]
     running.poll(boom)
     assert {t.partition(":")[0] for t in running.engine.guard.troubles} == {"the policy", "showing what the job does"}
+
+
+def test_what_the_housekeeper_cannot_do_is_told_once(
+    running: Towpath, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    keeper = running.housekeeper
+    monkeypatch.setattr("towpath.control.housekeeping.FEED_S", 0.001)
+    feed = MagicMock(side_effect=SinkError("query q: the broker does not answer"))
+    monkeypatch.setattr(keeper, "feed_sinks", feed)
+    with keeper:
+        while feed.call_count < 3:
+            running.poll()
+        running.poll()
+        part = "feeding sinks and compacting results"
+        assert running.engine.guard.troubles == [f"{part}: query q: the broker does not answer"]
+        feed.side_effect = None
+        while keeper.trouble is not None:
+            pass
+        running.poll()
+    assert running.engine.guard.troubles == []
+    assert len(history(running)) == len([r for r in caplog.records if "broker" in r.message]) == 1
 
 
 def test_a_report_that_cannot_be_taken_in_leaves_the_carrier_in_doubt(

@@ -107,21 +107,24 @@ class Node:
     def stop(self, carrier: str) -> None:
         self.running.pop(carrier, None)
 
+    full = False  # the disk, which a larger table needs more of
+
     def _fails(self, template: Template, rows: Sequence[Row]) -> bool:
         return self.broken or self.bad_plan(template) or any(map(self.bad_rows, rows))
 
     def try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
         assert carrier not in self.running, "it would get in its own way"
-        self.news.append(TriedOut(carrier, "a fault" if self._fails(template, rows) else None))
+        failed = self._fails(template, rows) or (self.full and len(rows) > 1)
+        self.news.append(TriedOut(carrier, "a fault" if failed else None, outside=self.full))
 
     def events(self) -> list[Event]:
         self.second += 1
         found, self.news = self.news, []
         for carrier, template in list(self.running.items()):
             table = self.tables[carrier]
-            if self._fails(template, [row for rows in table.values() for row in rows]):
+            if self.full or self._fails(template, [row for rows in table.values() for row in rows]):
                 del self.running[carrier]
-                found.append(CarrierFailed(carrier, "a fault"))
+                found.append(CarrierFailed(carrier, "a fault", outside=self.full))
                 continue
             number = self.batches[carrier] = self.batches.get(carrier, -1) + 1
             self.done.append((carrier, frozenset(table)))
@@ -273,6 +276,22 @@ def test_a_carrier_that_nobody_makes_fail_is_started_again_and_again(
     before = len(node.done)
     poll(engine, 5)
     assert len(node.done) > before and not engine.controller.aside_names
+
+
+@pytest.mark.parametrize("when", ["before", "while it is looked into"])
+def test_a_full_disk_accuses_nobody(engine: Engine, node: Node, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    monkeypatch.setattr(quarantine, "AGAIN_S", 0.0)
+    submit(engine, 4)
+    poll(engine, 3)
+    node.bad_rows = has(102.0)
+    if when == "while it is looked into":
+        poll(engine, 2)
+    node.full = True
+    poll(engine, 10)
+    assert not engine.controller.aside_names
+    node.full = False
+    poll(engine)
+    assert list(engine.controller.aside_names) == ["q2"]
 
 
 def test_who_waits_for_the_end_is_told_that_there_is_none(engine: Engine, node: Node) -> None:

@@ -201,7 +201,7 @@ def test_a_carrier_that_cannot_be_started_is_told_and_the_node_goes_on() -> None
     watched.start("c0", TEMPLATE, 0)
     found: list[Event] = []
     until(lambda: bool(found.extend(watched.events()) or found))
-    assert found == [CarrierFailed("c0", "the job has no such stream")]
+    assert found == [CarrierFailed("c0", "the job has no such stream", outside=True)]
     assert watched.lost is None
     watched.close()
 

@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 import pytest
 from pyspark.sql import SparkSession
 
-from towpath.spark.failures import BUSY, BUSY_S, PAUSES_S, headline, pause_after, reason
+from towpath.spark.failures import BUSY, BUSY_S, PAUSES_S, StoppedByOthers, headline, is_outside, pause_after, reason
 from towpath.spark.runtime import SparkRuntime
 from towpath.store import Store
 
@@ -29,6 +29,20 @@ OFTEN = len(PAUSES_S) + 1
 )
 def test_pauses_grow_until_a_carrier_is_given_up(times: int, error: str, pause: float | None) -> None:
     assert pause_after(times, RuntimeError(error)) == pause
+
+
+@pytest.mark.parametrize(
+    ("error", "outside"),
+    [
+        (RuntimeError("Caused by: java.io.IOException: No space left on device"), True),
+        (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), True),
+        (OSError("gone"), True),
+        (StoppedByOthers(), True),
+        (RuntimeError("[INVALID_FORMAT.ESC_IN_THE_MIDDLE] the escape character"), False),
+    ],
+)
+def test_what_no_query_is_to_blame_for(error: Exception, outside: bool) -> None:
+    assert is_outside(error) is outside
 
 
 IN_A_WORKER = """(STREAM_FAILED) [session: 1] Found error inside foreachBatch: Traceback (most recent call last):

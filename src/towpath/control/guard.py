@@ -45,13 +45,20 @@ class Guard:
             self._troubles.pop(part, None)
             self._times.pop(part, None)
 
+    def note(self, part: str, why: str | None) -> None:
+        """How somebody fares who looks after himself; None: well."""
+        if why is None:
+            self._troubles.pop(part, None)
+        elif self._troubles.get(part) != why:
+            self._troubles[part] = why
+            self._tell(Kind.FAULT, f"{part} failed, and is tried again: {why}; the log has the details")
+
     def _note(self, part: str, error: Exception) -> None:
         self._times[part] = self._times.get(part, 0) + 1
         why = _line(error)
         if self._troubles.get(part) != why:
-            self._troubles[part] = why
             log.error("%s failed, and is tried again: %s", part, why, exc_info=error)
-            self._tell(Kind.FAULT, f"{part} failed, and is tried again: {why}; the log has the details")
+        self.note(part, why)
 
 
 def _line(error: Exception) -> str:

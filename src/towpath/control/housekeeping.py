@@ -56,6 +56,7 @@ class Housekeeper:
         self._busy = threading.Lock()
         self._feeders: dict[str, SinkFeeder] = {}
         self._sinks: dict[str, Sink] = {}
+        self.trouble: str | None = None  # with what the last round failed
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
     def __enter__(self) -> Self:
@@ -128,8 +129,15 @@ class Housekeeper:
                     tidied = time.monotonic()
                     self.tidy()
                 self.feed_sinks()
-            except SinkError as error:
-                log.warning("%s", error)
+                self.trouble = None
             except Exception as error:
                 # Results are safe in the log; the next round tries again.
-                log.exception("housekeeping failed, and is tried again: %s", error)
+                self._note(error)
+
+    def _note(self, error: Exception) -> None:
+        """Once, until it is over or another one: a sink may be away for days."""
+        text = str(error) if isinstance(error, SinkError) else f"{type(error).__name__}: {error}"
+        if text != self.trouble:
+            self.trouble = text
+            trace = None if isinstance(error, SinkError) else error
+            log.warning("housekeeping failed, and is tried again: %s", text, exc_info=trace)

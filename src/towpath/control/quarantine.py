@@ -77,11 +77,11 @@ class Quarantine:
                 self._tell(
                     carrier, Kind.CARRIER_RESTARTED, f"carrier {carrier} stopped: {message}; it is started again"
                 )
-            case CarrierFailed(carrier, message):
+            case CarrierFailed(carrier, message, outside):
                 self._tell(carrier, Kind.CARRIER_FAILED, f"carrier {carrier} stopped again and again: {message}")
-                self._begin(carrier, message)
-            case TriedOut(carrier, failure):
-                self._go_on(carrier, passed=failure is None)
+                self._begin(carrier, message, outside)
+            case TriedOut(carrier, failure, outside):
+                self._go_on(carrier, failure, outside)
 
     def well(self, carrier: str) -> None:
         """It has done a micro-batch."""
@@ -95,18 +95,26 @@ class Quarantine:
             with self._decision():
                 self._controller.tell(kind, text, nodes=[self._controller.state.carriers[carrier].node])
 
-    def _begin(self, carrier: str, message: str) -> None:
-        if self._controller.runs(carrier):
+    def _begin(self, carrier: str, message: str, outside: bool) -> None:
+        if not self._controller.runs(carrier):
+            return
+        if outside:
+            self._wait(carrier, message)
+        else:
             tries = search(self._controller.present(carrier))
             self._cases[carrier] = _Case(message, self._controller.state.carriers[carrier].epoch, tries)
             self._try(carrier, next(tries))
 
-    def _go_on(self, carrier: str, *, passed: bool) -> None:
+    def _go_on(self, carrier: str, failure: str | None, outside: bool) -> None:
         case = self._cases.get(carrier)
         if case is None:
             return
+        if failure is not None and outside:
+            del self._cases[carrier]
+            self._wait(carrier, failure)
+            return
         try:
-            self._try(carrier, case.tries.send(passed))
+            self._try(carrier, case.tries.send(failure is None))
         except StopIteration as found:
             del self._cases[carrier]
             self._judge(carrier, case.message, found.value)

@@ -244,7 +244,7 @@ class Watched:
             except TowpathError as error:
                 with self._guard:
                     if not self._forgotten:
-                        self._events.append(CarrierFailed(carrier, str(error)))
+                        self._events.append(CarrierFailed(carrier, str(error), outside=True))
 
     def _ping(self, node: Runtime) -> None:
         while self._inner is node:

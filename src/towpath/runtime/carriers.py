@@ -42,6 +42,7 @@ class CarrierFailed:
 
     carrier: str
     message: str
+    outside: bool = False  # no query is at fault: a full disk, too little memory, a node that is busy
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class TriedOut:
 
     carrier: str
     failure: str | None
+    outside: bool = False
 
 
 Event = BatchDone | CarrierStumbled | CarrierFailed | TriedOut

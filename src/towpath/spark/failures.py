@@ -11,6 +11,12 @@ BUSY_S = 20.0
 # A Python process of the carrier took longer than the 10 s that Spark allows: the node is busy, the carrier is not ill.
 BUSY = "Python worker failed to connect back"
 
+# What no query is to blame for; who looks for one at fault would find an innocent.
+OUTSIDE = re.compile(
+    "No space left on device|Disk quota exceeded|Read-only file system|Input/output error|Stale file handle"
+    f"|Too many open files|Cannot allocate memory|OutOfMemoryError|{BUSY}"
+)
+
 
 class StoppedByOthers(Exception):
     """For instance in Spark's web page, or by the last words of a controller that was killed."""
@@ -24,6 +30,11 @@ def pause_after(times: int, error: BaseException) -> float | None:
     if times <= len(PAUSES_S):
         return PAUSES_S[times - 1]
     return BUSY_S if BUSY in str(error) else None
+
+
+def is_outside(error: BaseException) -> bool:
+    """Whether a failure surely comes from the machine, the storage, or from others."""
+    return isinstance(error, OSError | StoppedByOthers) or OUTSIDE.search(str(error)) is not None
 
 
 def headline(error: BaseException) -> str:

@@ -26,7 +26,7 @@ from towpath.schema import is_link, stream_of
 from towpath.spark import assignments, trial
 from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types
-from towpath.spark.failures import StoppedByOthers, headline, pause_after
+from towpath.spark.failures import StoppedByOthers, headline, is_outside, pause_after
 from towpath.spark.inputs import InputPlace, open_input, open_links
 from towpath.spark.modes import functions_of, is_remote
 from towpath.spark.node import register_sources
@@ -160,14 +160,15 @@ class SparkRuntime:
             query = query.option("checkpointLocation", str(folder / "checkpoint"))
             query = query.trigger(processingTime=f"{self._trigger_ms} milliseconds").foreachBatch(trial.discard)
             error = trial.failure_of(query.start())
-        except Exception as found:
-            error = found
+        except Exception as caught:
+            error = caught
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if error is not None:
             log.info("carrier %s failed when it was tried out: %s", carrier, error)
         with self._reviving:
-            self._news.append(TriedOut(carrier, None if error is None else headline(error)))
+            found = (None, False) if error is None else (headline(error), is_outside(error))
+            self._news.append(TriedOut(carrier, *found))
 
     def events(self) -> list[Event]:
         self._stop_strangers()
@@ -212,7 +213,7 @@ class SparkRuntime:
         # What Spark cannot plan, it will not be able to plan the next time either.
         pause_s = None if isinstance(error, AnalysisException) else pause_after(times, error)
         if pause_s is None:
-            self._news.append(CarrierFailed(carrier, headline(error)))
+            self._news.append(CarrierFailed(carrier, headline(error), is_outside(error)))
         else:
             self._again_at[carrier] = time.monotonic() + pause_s
             self._news.append(CarrierStumbled(carrier, headline(error)))
