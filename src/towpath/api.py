@@ -47,6 +47,7 @@ from towpath.spark.node import NodeSettings, open_session
 from towpath.spark.runtime import SparkRuntime
 from towpath.sqlfiles import Contents
 from towpath.store import Store
+from towpath.streams.rejected import Rejected, rejected
 from towpath.streams.sources import KafkaSource
 
 __all__ = ["Reader", "Towpath", "start"]
@@ -135,6 +136,11 @@ class Towpath:
     def results(self, name: str) -> pa.Table:
         """Everything the query has answered so far, in the order of result time."""
         return read(self.engine.parts(name))
+
+    def rejected(self, stream: str | None = None) -> list[Rejected]:
+        """Rows and files that were not taken in, of one stream or of all: each with its place and the reason."""
+        found = rejected(Store(self.job.store).rejected)
+        return [reject for reject in found if stream is None or stream in reject.streams]
 
     # --- running -----------------------------------------------------------------------------------------------------
 

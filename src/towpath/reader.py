@@ -16,6 +16,7 @@ from towpath.errors import UnknownQueryError
 from towpath.results import Part, Position, follow, read
 from towpath.settings import close_to
 from towpath.store import Store
+from towpath.streams.rejected import Rejected, rejected
 
 POLL_S = 0.2
 
@@ -69,6 +70,10 @@ class Reader:
         stopped = stopped or threading.Event()
         for chunk in follow(lambda: self.parts(name), Position(), lambda: not stopped.wait(POLL_S)):
             yield chunk.table
+
+    def rejected(self, stream: str | None = None) -> list[Rejected]:
+        """Rows and files that were not taken in, of one stream or of all."""
+        return [found for found in rejected(self._store.rejected) if stream is None or stream in found.streams]
 
     def _records(self, name: str) -> list[tuple[PartRecord, str]]:
         query = self._journal.query(name)

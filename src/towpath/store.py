@@ -33,6 +33,8 @@ class Store:
         results                              the results log (docs/results.md)
     <root>/trials/<carrier>/                 a copy of what a carrier that fails starts from, while it is tried out
     <root>/links/<class>/<link>.json         who makes a derived stream, for the inputs that read it
+    <root>/intake/<folder>/                  files of a folder that Spark's own reader is given (streams/intake.py)
+    <root>/rejected/                         rows and files that were not taken in (streams/rejected.py)
     <root>/sinks/<query>.json                how far a query's own sink was fed
     <root>/situation.yaml                    what was measured, as a placement problem
     <root>/log/                              towpath.log, spark.log
@@ -59,6 +61,14 @@ class Store:
     @property
     def drain(self) -> Path:
         return self.root / "drain"
+
+    @property
+    def rejected(self) -> Path:
+        return self.root / "rejected"
+
+    @property
+    def intake(self) -> Path:
+        return self.root / "intake"
 
     def carrier(self, carrier: str) -> Path:
         return self.root / "carriers" / carrier

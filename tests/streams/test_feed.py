@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections import Counter
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from towpath.errors import StreamError
 from towpath.streams import feed as feeds
 from towpath.streams.feed import Feed, Position
+from towpath.streams.rejected import rejected
 
 SECOND = 1_000_000
 DELAY = 5
@@ -58,6 +60,7 @@ class Bench:
             "anchor_us": 0,
             "index": str(self.root / "store" / "files"),
             "drain": str(self.root / "drain"),
+            "rejected": str(self.root / "rejected"),
             "streams": [*streams, *self.more],
         }
         return Feed(json.loads(json.dumps(spec)))
@@ -228,16 +231,92 @@ def test_a_file_that_vanishes_stops_the_feed_and_is_named(bench: Bench) -> None:
         rows(feed, Position(), end)
 
 
-def test_a_damaged_file_stops_the_feed_until_it_is_moved_away(bench: Bench) -> None:
+def told(bench: Bench) -> list[tuple[str, int | None, int]]:
+    return [(Path(r.file).name, r.line, r.rows) for r in rejected(bench.root / "rejected")]
+
+
+def test_a_damaged_file_stops_nobody_and_is_taken_in_when_it_is_repaired(bench: Bench) -> None:
     for name in STREAMS:
         bench.write(name, 10)
     bad = bench.root / "b" / "bad.parquet"
     bad.write_bytes(b"half of a file")
     feed = bench.feed()
-    with pytest.raises(StreamError, match=f"{bad}: expected a parquet file"):
-        feed.advance(Position())
-    bad.unlink()
-    assert rows(feed, Position(), feed.advance(Position())) == bench.written
+    end = feed.advance(Position())
+    assert rows(feed, Position(), end) == bench.written
+    assert told(bench) == [("bad.parquet", None, 0)]
+    assert bench.feed().advance(end) == end
+    bench.write("b", 10).replace(bad)
+    again = bench.feed().advance(end)
+    assert rows(bench.feed(), end, again) == Counter({("b", 3, 10): 1})
+    assert told(bench) == []
+    assert rows(bench.feed(), Position(), end) + rows(bench.feed(), end, again) == bench.written
+
+
+def test_a_file_that_changes_after_it_was_taken_in_is_told_of(bench: Bench) -> None:
+    first, *_ = [bench.write(name, 10) for name in STREAMS]
+    feed = bench.feed()
+    end = feed.advance(Position())
+    bench.write("a", 10, 10).replace(first)
+    assert feed.advance(end) == end
+    assert bench.feed().advance(end) == end
+    assert told(bench) == [(first.name, None, 0)]
+
+
+def test_old_files_are_read_whatever_came_before(bench: Bench) -> None:
+    os.utime(bench.write("b", 5), (0, 0))
+    feed = bench.feed()
+    for name in STREAMS:
+        bench.write(name, 10)
+    end = feed.advance(Position())
+    os.utime(bench.write("a", 10), (10, 10))
+    again = feed.advance(end)
+    assert rows(feed, Position(), end) + rows(feed, end, again) == bench.written
+
+
+CELL = st.sampled_from(["1", "x", "", "7", "1.5", '"3"', "2,2"])
+AT = st.sampled_from(["1970-01-01T00:00:05Z", "1970-01-01 00:00:07", "never", "", "1970-01-01 02:00:06+02:00"])
+GOOD_K = {"1": 1, "": None, "7": 7, "1.5": 2, '"3"': 3}
+GOOD_AT = {"1970-01-01T00:00:05Z": 5, "1970-01-01 00:00:07": 7, "1970-01-01 02:00:06+02:00": 6}
+
+
+@given(st.lists(st.lists(st.tuples(CELL, AT), max_size=5), max_size=4), st.lists(st.booleans(), min_size=8, max_size=8))
+@settings(max_examples=40, deadline=None)
+def test_a_row_is_either_read_once_or_refused_once(files: list[list[tuple[str, str]]], again: list[bool]) -> None:
+    """Whoever looks at the files, and however often: carriers of several nodes, after a crash, in any order."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "s").mkdir()
+        source = {"type": "files", "path": str(root / "s"), "format": "csv", "header": True}
+        spec = {
+            "time": "at",
+            "schema": SCHEMA.serialize().to_pybytes().hex(),
+            "anchor_us": 0,
+            "drain": str(root / "drain"),
+            "rejected": str(root / "rejected"),
+            "streams": [{"name": "s", "source": source, "part": None, "idle_after_ms": 0}],
+        }
+        positions = {name: Position() for name in ("one", "other")}
+        seen: dict[str, Rows] = {name: Counter() for name in positions}
+        good: Rows = Counter()
+        bad = Counter[tuple[str, int]]()
+        for number, file in enumerate(files):
+            (root / "s" / f"{number}.csv").write_text("k,at\n" + "".join(f"{k},{at}\n" for k, at in file))
+            for line, (k, at) in enumerate(file, start=2):
+                if k in GOOD_K and at in GOOD_AT:
+                    good["s", GOOD_K[k], GOOD_AT[at]] += 1
+                else:
+                    bad[f"{number}.csv", line] += 1
+            for place, (name, position) in enumerate(positions.items()):
+                if again[number * 2 + place] or number == len(files) - 1:
+                    feed = Feed(spec | {"index": str(root / name)})
+                    end = feed.advance(position)
+                    seen[name] += rows(feed, position, end)
+                    assert rows(Feed(spec | {"index": str(root / name)}), position, end) == rows(feed, position, end)
+                    positions[name] = end
+        if files:
+            assert seen == {"one": good, "other": good}
+        listed = Counter((Path(r.file).name, r.line) for r in rejected(root / "rejected"))
+        assert listed == bad
 
 
 # --- generators ------------------------------------------------------------------------------------------------------

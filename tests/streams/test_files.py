@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from towpath.errors import StreamError
-from towpath.streams.files import Folder, StoredFile
+from towpath.streams.files import Folder, Listed, StoredFile
+from towpath.streams.reading import Form, Reject
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema(
@@ -55,8 +57,26 @@ def write(folder: Path, format_: str, table: pa.Table = TABLE) -> Path:
     return path
 
 
-def folder(path: Path, format_: str, **others: object) -> Folder:
-    return Folder(str(path), format_, SCHEMA, "at", **others)  # type: ignore[arg-type]
+class Source:
+    """A folder of one stream, and what it says of single files."""
+
+    def __init__(self, path: Path, format_: str, part: tuple[str, str] | None = None, *, header: bool = True) -> None:
+        name = (part[1] if part else None, "s")
+        self.folder = Folder(str(path), Form(format_, SCHEMA, "at", header), (name,), part[0] if part else None)
+
+    def inspect(self, path: str) -> StoredFile:
+        return self.folder.inspect(Listed(7, path, 9))[0]
+
+    def rejects(self, path: Path) -> list[Reject]:
+        return list(self.folder.inspect(Listed(7, str(path), 9))[1])
+
+    def read(self, file: StoredFile, after_us: int, until_us: int) -> pa.Table:
+        table = self.folder.read(file, after_us, until_us)
+        assert set(table.column("_stream").to_pylist()) <= {"s"}
+        return table.drop_columns(["_stream"])
+
+
+folder = Source
 
 
 @pytest.fixture(params=["parquet", "csv", "json"])
@@ -68,7 +88,7 @@ def test_all_formats_give_the_same_table(tmp_path: Path, format_: str) -> None:
     path = write(tmp_path, format_)
     source = folder(tmp_path, format_)
     file = source.inspect(str(path))
-    assert file == StoredFile(str(path), 3, min(MICROS), max(MICROS))
+    assert file == StoredFile(str(path), 3, min(MICROS), max(MICROS), 9, 7)
     assert source.read(file, *ALL).equals(TABLE)
 
 
@@ -79,11 +99,12 @@ def test_rows_are_chosen_by_time(tmp_path: Path, format_: str) -> None:
     assert source.read(file, MICROS[0], MICROS[0]).num_rows == 0
 
 
-def test_rows_without_a_time_belong_nowhere(tmp_path: Path, format_: str) -> None:
+def test_rows_without_a_time_are_refused(tmp_path: Path, format_: str) -> None:
     table = TABLE.set_column(6, "at", pa.array([None, *TIMES[1:]], UTC))
-    source = folder(tmp_path, format_)
-    file = source.inspect(str(write(tmp_path, format_, table)))
-    assert source.read(file, *ALL).equals(TABLE.slice(1))
+    source, path = folder(tmp_path, format_), write(tmp_path, format_, table)
+    assert source.read(source.inspect(str(path)), *ALL).equals(TABLE.slice(1))
+    (reject,) = source.rejects(path)
+    assert (reject.line, reject.reason) == (2 if format_ == "csv" else 1, "it has no event time in the column at")
 
 
 def test_a_part_of_a_folder_has_the_rows_with_one_value(tmp_path: Path, format_: str) -> None:
@@ -130,36 +151,48 @@ def test_a_csv_without_a_header(tmp_path: Path) -> None:
     assert row["k"] == 7
 
 
-def test_unfinished_files_are_not_listed(tmp_path: Path) -> None:
+def test_unfinished_files_are_not_listed_and_folders_are_refused(tmp_path: Path) -> None:
     for name in (".hidden.csv", "_temporary.csv", "ready.csv"):
         (tmp_path / name).touch()
-    (tmp_path / "folder").mkdir()
-    assert [Path(path).name for path, _ in folder(tmp_path, "csv").list()] == ["ready.csv"]
-    assert list(folder(tmp_path / "nowhere", "csv").list()) == []
+    (tmp_path / "more.csv").mkdir()
+    (tmp_path / "_spark_metadata").mkdir()
+    source = folder(tmp_path, "csv").folder
+    listed = {Path(found.path).name: found for found in source.list()}
+    assert listed.keys() == {"ready.csv", "more.csv"}
+    file, (reject,) = source.inspect(listed["more.csv"])
+    assert (file.rows, reject.line) == (0, None)
+    assert "it is a folder" in reject.reason
+    assert list(folder(tmp_path / "nowhere", "csv").folder.list()) == []
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("parquet", b"PAR1 and then nothing of the kind PAR1", "expected a parquet file with the columns at"),
-        ("csv", b"at\nyesterday\n", "expected a csv file with the columns at: .*yesterday"),
-        ("json", b'{"at": ', "expected a json file with the columns at"),
-        ("json", b'{"at": 12.5}\n', "expected a json file with the columns at"),
+        ("parquet", b"PAR1 and then nothing of the kind PAR1", "not a parquet file of these columns: Footer"),
+        ("parquet", b"", "not a parquet file of these columns: .* too small"),
+        ("csv", b"k,x\n1,2\n", "not a csv file of these columns: it has no column at"),
+        ("csv", b"at,AT\n", "it has 2 columns at"),
+        ("csv", b"at\xe9\n", "it has no column at"),
     ],
 )
-def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+def test_a_file_that_is_none_is_refused_as_a_whole(tmp_path: Path, name: str, content: bytes, said: str) -> None:
     path = tmp_path / "bad"
     path.write_bytes(content)
-    with pytest.raises(StreamError, match=said) as caught:
-        folder(tmp_path, name).inspect(str(path))
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value), "Spark's report of it is searched by line"
+    source = folder(tmp_path, name)
+    assert source.inspect(str(path)).rows == 0
+    (reject,) = source.rejects(path)
+    assert (reject.line, reject.rows) == (None, 0)
+    assert re.search(said, reject.reason)
 
 
-def test_a_file_of_other_columns_is_named(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"other": [1]}), tmp_path / "bad")
-    with pytest.raises(StreamError, match="expected a parquet file with the columns at"):
-        folder(tmp_path, "parquet").inspect(str(tmp_path / "bad"))
+def test_streams_of_one_folder_are_told_apart_and_may_ask_for_the_same_rows(tmp_path: Path) -> None:
+    path = write(tmp_path, "csv")
+    streams = (("1", "one"), ("3", "three"), ("1", "uno"), ("9", "nobody"))
+    found = Folder(str(tmp_path), Form("csv", SCHEMA, "at"), streams, "k")
+    file, _ = found.inspect(Listed(7, str(path), 9))
+    table = found.read(file, *ALL)
+    rows = list(zip(table.column("_stream").to_pylist(), table.column("k").to_pylist(), strict=True))
+    assert sorted(rows) == [("one", 1), ("three", 3), ("uno", 1)]
 
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path, format_: str) -> None:
@@ -179,5 +212,4 @@ def test_only_the_rows_of_its_part_belong_to_a_stream(
     path = write(tmp_path, format_)
     found = folder(tmp_path, format_, part=part)
     file = found.inspect(str(path))
-    assert file.rows == 1
     assert found.read(file, *ALL).column("k").to_pylist() == keys

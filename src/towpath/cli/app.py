@@ -23,6 +23,7 @@ COMMANDS = (
     "migrate",
     "drain",
     "history",
+    "rejected",
     "results",
     "node",
     "demo",

@@ -9,7 +9,7 @@ through a feed.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,21 +23,24 @@ from towpath.spark.feeds import FEED
 from towpath.spark.kafka import KEY, read_topic
 from towpath.spark.links import LINKS
 from towpath.spark.types import NO_CORRUPT, ddl
-from towpath.streams.definition import StreamDef
+from towpath.streams.definition import StreamDef, described
 from towpath.streams.sources import FilesSource, KafkaSource
 
 FILES_PER_TRIGGER = 1000  # so that catching up comes in bites
+EVER = "36500d"  # Spark passes over files that are older than those it has seen by so much
 
 
 @dataclass(frozen=True)
 class InputPlace:
-    """Where a carrier's input keeps its files: ticks, the index of a feed, and the sign that it is to be drained."""
+    """Where a carrier's input keeps its files: ticks, the index of a feed, the sign that it is to be drained."""
 
     folder: Path
     index: Path  # of a feed's files
     drain: Path
+    rejected: Path  # what is not taken in
     anchor_us: int  # wall-clock time at which generators start
     parallelism: int
+    let_in: Callable[[Sequence[StreamDef]], str]  # where Spark's own reader finds the good files of a folder
 
     @property
     def ticks(self) -> Path:
@@ -121,12 +124,12 @@ def _raw(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -
     """The rows of some streams: `_stream`, and the columns under their internal names."""
     if isinstance(streams[0].source, KafkaSource):
         return _topic(spark, streams, place)
-    return _native(spark, streams) if _is_native(streams) else _feed(spark, streams, place)
+    return _native(spark, streams, place) if _is_native(streams) else _feed(spark, streams, place)
 
 
 def _is_native(streams: Sequence[StreamDef]) -> bool:
     sources = [s.source for s in streams if isinstance(s.source, FilesSource)]
-    if len(sources) < len(streams):
+    if len(sources) < len(streams) or any(s.format != "parquet" for s in sources):
         return False
     parts = {s.part for s in sources}
     folders = {(s.path, s.format, s.header, s.part and s.part[0]) for s in sources}
@@ -134,15 +137,13 @@ def _is_native(streams: Sequence[StreamDef]) -> bool:
     return len(sources) == 1 or (len(folders) == 1 and None not in parts and len(parts) == len(sources))
 
 
-def _native(spark: SparkSession, streams: Sequence[StreamDef]) -> DataFrame:
+def _native(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:
     first = streams[0].source
     assert isinstance(first, FilesSource)
     columns = {c.name: c.type for c in streams[0].stream.columns}
     reader = spark.readStream.format(first.format).schema(ddl(columns))
-    reader = reader.option("maxFilesPerTrigger", FILES_PER_TRIGGER)
-    if first.format == "csv":
-        reader = reader.option("header", first.header)
-    rows = reader.option(*NO_CORRUPT).load(first.path).toDF(*map(internal, columns))
+    reader = reader.option("maxFilesPerTrigger", FILES_PER_TRIGGER).option("maxFileAge", EVER).option(*NO_CORRUPT)
+    rows = reader.load(place.let_in(streams)).toDF(*map(internal, columns))
     if first.part is None:
         return rows.withColumn(STREAM, F.lit(streams[0].stream.name))
     column = first.part[0]
@@ -187,15 +188,8 @@ def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) 
         "anchor_us": place.anchor_us,
         "index": str(place.index),
         "drain": str(place.drain),
-        "streams": [
-            {
-                "name": s.stream.name,
-                "source": s.source.model_dump(),
-                "part": s.source.part if isinstance(s.source, FilesSource) else None,
-                "idle_after_ms": s.idle_after_ms,
-            }
-            for s in streams
-        ],
+        "rejected": str(place.rejected),
+        "streams": [described(s) for s in streams],
     }
     return (
         spark.readStream.format(FEED)

@@ -33,6 +33,7 @@ from towpath.spark.node import register_sources
 from towpath.spark.progress import batch_done
 from towpath.store import Store
 from towpath.streams.definition import StreamDef
+from towpath.streams.intake import Intakes
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class SparkRuntime:
         self._queries: dict[str, StreamingQuery] = {}
         self._started: dict[str, tuple[Template, int]] = {}
         self._links_read: dict[Path, LinkIndex] = {}
+        self._intakes = Intakes(store.intake, store.rejected, min(LOOK_S, trigger_ms / 2000))
         self._failures: dict[str, int] = {}  # in a row, without a finished micro-batch between them
         self._again_at: dict[str, float] = {}  # when a carrier that failed is to be started again
         self._news: list[Event] = []
@@ -126,7 +128,8 @@ class SparkRuntime:
     def _place(self, carrier: str, folder: Path, n: int) -> InputPlace:
         cores = int(self._spark.conf.get("spark.sql.shuffle.partitions", "1") or 1)
         ticks, index = self._store.carrier(carrier) / f"i{n}", folder / f"i{n}" / "files"
-        return InputPlace(ticks, index, self._store.drain, self._anchor_us, cores)
+        signs = (self._store.drain, self._store.rejected)
+        return InputPlace(ticks, index, *signs, self._anchor_us, cores, self._intakes.let_in)
 
     def _open(self, carrier: str, template: Template, n: int, place: InputPlace) -> DataFrame:
         alias, schema_class = f"i{n}", template.family.classes[n]
@@ -269,6 +272,7 @@ class SparkRuntime:
     def settle(self, carriers: Sequence[str]) -> bool:
         # Each waits for its own next trigger; one after the other they would add up. Not in a pool of threads: the end
         # of the process would wait for those that ask an endpoint which is gone.
+        self._intakes.sweep()
         failures: list[Exception] = []
         threads = [
             threading.Thread(target=self._settle_or_tell, args=(carrier, failures), daemon=True) for carrier in carriers
@@ -342,6 +346,7 @@ class SparkRuntime:
         with self._reviving:
             self._closed = True
             self._again_at.clear()
+        self._intakes.close()
         self._look_at = 0.0
         for carrier, query in list(self._queries.items()):
             query.stop()

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from towpath.errors import Problem
 from towpath.schema import Column, Stream, Type
 from towpath.settings import Duration, Milliseconds, Settings, listed, meant, refusal, shown
-from towpath.streams.sources import DESCRIBED, KafkaSource, Source
+from towpath.streams.sources import DESCRIBED, FilesSource, KafkaSource, Source
 
 MOST_STREAMS_OF_A_RANGE = 10_000
 
@@ -121,6 +121,17 @@ def define(name: str, text: StreamText) -> StreamDef:
         delay_us = source.disorder_us if text.delay_us is None else text.delay_us
         stream = Stream(name, source.columns, source.time, delay_us, source.stream_rate)
     return StreamDef(stream, source, text.idle_after_ms)
+
+
+def described(definition: StreamDef) -> dict[str, Any]:
+    """A stream as a feed's workers are told of it."""
+    source = definition.source
+    return {
+        "name": definition.stream.name,
+        "source": source.model_dump(),
+        "part": source.part if isinstance(source, FilesSource) else None,
+        "idle_after_ms": definition.idle_after_ms,
+    }
 
 
 def unlike(streams: Mapping[str, StreamDef]) -> Iterator[Problem]:

@@ -8,6 +8,9 @@ A position says how many files are known and up to which event time they were re
 Between two positions lies a fixed set of rows, so a micro-batch can be repeated:
     rows of known files with time in (released, released'], and rows of new files with time <= released'.
 A row older than what was released (it is late, or its file came late) belongs to the batch that finds its file.
+
+Streams of one folder that differ in the value of a column are read together, once; they have one producer, who keeps
+them in step. Rows and files that are refused are written down (rejected.py) before the index counts on the others.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +26,10 @@ import pyarrow as pa
 
 from towpath.linefile import LineFile
 from towpath.streams.base import Generator
-from towpath.streams.files import Folder, StoredFile
+from towpath.streams.files import FIELD, Folder, Listed, StoredFile
+from towpath.streams.reading import Form, Reject, Unreadable
 from towpath.streams.registry import generator
+from towpath.streams.rejected import DeadLetters
 
 BEGINNING_US = -(2**62)
 # How much stream time one batch of a finished generator may hold, so that catching up comes in bites.
@@ -49,7 +54,7 @@ class Position:
 class Slice:
     """A piece of work: rows of one file between two times, or rows first to last of a generator."""
 
-    stream: str
+    origin: str  # the key of a folder, or the name of a generated stream
     file: StoredFile | None = None
     after_us: int = BEGINNING_US
     until_us: int = 0
@@ -63,10 +68,12 @@ class Slice:
 
 @dataclass
 class _Growing:
-    """What is known of a stream of files."""
+    """What is known of the streams of a folder."""
 
     folder: Folder
+    letters: DeadLetters
     idle_after_s: float
+    taken: dict[str, StoredFile] = field(default_factory=dict)
     newest_us: int | None = None
     heard_at: float = field(default_factory=time.monotonic)
 
@@ -91,18 +98,14 @@ class Feed:
         self._generators: dict[str, Generator] = {}
         for stream in spec["streams"]:
             source = stream["source"]
-            if source["type"] == "files":
-                part = tuple(stream["part"]) if stream.get("part") else None
-                folder = Folder(
-                    source["path"], source["format"], self._schema, self._time, source.get("header", True), part
-                )
-                self._files[stream["name"]] = _Growing(folder, stream["idle_after_ms"] / 1000)
-            else:
+            if source["type"] != "files":
                 # A counter has no times of its own: it starts when the job does.
                 begin = {"start_us": self._anchor_us} if source["type"] == "rate" else {}
                 self._generators[stream["name"]] = generator(source | begin)
+        for folder, idle_after_ms in folders(spec["streams"], self._schema, self._time):
+            letters = DeadLetters(Path(spec["rejected"]), folder.key, [name for _, name in folder.streams])
+            self._files[folder.key] = _Growing(folder, letters, idle_after_ms / 1000)
         self._known: list[tuple[str, StoredFile]] = []
-        self._taken: set[tuple[str, str]] = set()  # stream and path of those
         self._passed = 0  # files at the front of the index that have nothing more to give
         self._load_index()
 
@@ -149,10 +152,11 @@ class Feed:
         self._pass_over(start)
         found = []
         for n in range(self._passed, end.files):
-            stream, file = self._known[n]
+            key, file = self._known[n]
             after = start.released_us if n < start.files else BEGINNING_US
-            if file.newest_us > after and file.oldest_us <= end.released_us:
-                found.append(Slice(stream, file, after, end.released_us))
+            # The job may have given a folder up since.
+            if file.rows and file.newest_us > after and file.oldest_us <= end.released_us and key in self._files:
+                found.append(Slice(key, file, after, end.released_us))
         for stream, made in self._generators.items():
             first, last = made.count_until(start.elapsed_us), made.count_until(end.elapsed_us)
             if last > first:
@@ -172,40 +176,79 @@ class Feed:
 
     def _table(self, piece: Slice) -> pa.Table:
         if piece.file is not None:
-            table = self._files[piece.stream].folder.read(piece.file, piece.after_us, piece.until_us)
-        else:
-            batch = self._generators[piece.stream].batch(piece.first, piece.last)
-            table = pa.Table.from_batches([batch]).select(self._schema.names).cast(self._schema)
-        names = pa.array([piece.stream] * table.num_rows, pa.string())
-        return table.add_column(0, pa.field("_stream", pa.string()), names)
+            return self._files[piece.origin].folder.read(piece.file, piece.after_us, piece.until_us)
+        batch = self._generators[piece.origin].batch(piece.first, piece.last)
+        table = pa.Table.from_batches([batch]).select(self._schema.names).cast(self._schema)
+        return table.add_column(0, FIELD, pa.repeat(piece.origin, table.num_rows))
 
     # --- the index of files ------------------------------------------------------------------------------------------
 
     def _discover(self) -> None:
         """Adds new files to the index, oldest modification first, durably before anybody relies on it."""
-        fresh = [
-            (modified, path, stream)
-            for stream, growing in self._files.items()
-            for path, modified in growing.folder.list()
-            if (stream, path) not in self._taken
-        ]
-        if not fresh:
-            return
-        found = [(stream, self._files[stream].folder.inspect(path)) for _, path, stream in sorted(fresh)]
-        self._index.append([[stream, *file.to_json()] for stream, file in found])
+        fresh = sorted(
+            (listed, key)
+            for key, growing in self._files.items()
+            for listed in growing.folder.list()
+            if self._is_new(growing, listed)
+        )
+        found = [(key, file) for listed, key in fresh if (file := self._inspected(self._files[key], listed))]
+        self._index.append([[key, *file.to_json()] for key, file in found])
         self._note(found)
 
+    def _is_new(self, growing: _Growing, listed: Listed) -> bool:
+        """Also one that has changed since, if nothing of it was good before: it may be good now."""
+        known = growing.taken.get(listed.path)
+        if known is None or (known.size, known.modified) == (listed.size, listed.modified):
+            return known is None
+        if known.rows:
+            growing.letters.changed(listed.path)
+            growing.taken[listed.path] = replace(known, size=listed.size, modified=listed.modified)
+        return not known.rows
+
+    def _inspected(self, growing: _Growing, listed: Listed) -> StoredFile | None:
+        try:
+            file, rejects = growing.folder.inspect(listed)
+        except FileNotFoundError:
+            return None  # it was taken away again
+        except Unreadable as error:
+            growing.letters.write(
+                listed.path, [Reject(None, f"it cannot be read, and is tried again: {error}", rows=0)]
+            )
+            return None
+        growing.letters.write(listed.path, rejects)
+        return file
+
     def _load_index(self) -> None:
-        self._note([(stream, StoredFile(*rest)) for stream, *rest in self._index.news()])
+        self._note([(key, StoredFile(*rest)) for key, *rest in self._index.news()])
 
     def _note(self, found: Sequence[tuple[str, StoredFile]]) -> None:
         self._known += found
-        for stream, file in found:
-            self._taken.add((stream, file.path))
-            growing = self._files[stream]
+        for key, file in found:
+            growing = self._files.get(key)
+            if growing is None:
+                continue
+            growing.taken[file.path] = file
             growing.heard_at = time.monotonic()
             if file.rows:
                 growing.newest_us = max(file.newest_us, growing.newest_us or BEGINNING_US)
+
+
+def folders(streams: Sequence[dict[str, Any]], schema: pa.Schema, time: str) -> Iterator[tuple[Folder, int]]:
+    """The folders that streams of files are read from, each with its longest `idle_after_ms`."""
+    together: dict[str, list[dict[str, Any]]] = {}
+    for stream in streams:
+        if stream["source"]["type"] == "files":
+            together.setdefault(_folder([stream], schema, time).key, []).append(stream)
+    for same in together.values():
+        waits = [stream["idle_after_ms"] for stream in same]
+        yield _folder(same, schema, time), 0 if 0 in waits else max(waits)
+
+
+def _folder(streams: Sequence[dict[str, Any]], schema: pa.Schema, time: str) -> Folder:
+    source, part = streams[0]["source"], streams[0].get("part")
+    form = Form(source["format"], schema, time, source.get("header", True))
+    values = [(stream["part"][1] if part else None, stream["name"]) for stream in streams]
+    return Folder(source["path"], form, tuple(values), part[0] if part else None)
 
 
 def _schema(spec: dict[str, Any]) -> pa.Schema:

@@ -1,20 +1,33 @@
-"""A folder in which Parquet, CSV or JSON files appear, read with Arrow."""
+"""A folder in which Parquet, CSV or JSON files appear."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
+from pathlib import Path
+from shutil import copyfileobj
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.fs
-import pyarrow.json
-import pyarrow.parquet as pq
 
 from towpath.errors import StreamError
+from towpath.schema import STREAM
+from towpath.streams.reading import BadFile, Form, Reject, Unreadable, read
 
-UTC_US = pa.timestamp("us", tz="UTC")
+FIELD = pa.field(STREAM, pa.string())
+SUBFOLDER = "it is a folder: files are read from the stream's folder itself, not from folders in it"
+
+
+class Listed(NamedTuple):
+    modified: int  # nanoseconds
+    path: str
+    size: int | None  # None: a folder
 
 
 @dataclass(frozen=True)
@@ -25,117 +38,126 @@ class StoredFile:
     rows: int
     oldest_us: int
     newest_us: int
+    size: int | None = 0
+    modified: int = 0
 
-    def to_json(self) -> tuple[str, int, int, int]:
+    def to_json(self) -> tuple[str | int | None, ...]:
         return astuple(self)
 
 
 @dataclass(frozen=True)
 class Folder:
-    path: str
-    format: str
-    schema: pa.Schema
-    time: str
-    header: bool = True
-    part: tuple[str, str] | None = None  # only rows with this text in this column
+    """`streams` are those that are read from it: with `part`, by the value of that column, else all rows for each."""
 
-    def list(self) -> Iterator[tuple[str, int]]:
-        """The files there are now, with their time of modification.
+    path: str
+    form: Form
+    streams: tuple[tuple[str | None, str], ...]  # value and name
+    part: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Tells folders apart that are to be read differently, whatever the streams are called."""
+        form = self.form
+        columns = [(field.name, str(field.type)) for field in form.schema]
+        ordered = columns if form.format == "csv" and not form.header else sorted(columns)
+        said = json.dumps([self.path, form.format, form.header, form.time, self.part, ordered])
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+    def list(self) -> Iterator[Listed]:
+        """The files there are now, and folders, which are not read.
 
         A name that begins with a dot or an underscore is not finished yet.
         """
         filesystem, root = self._filesystem()
         for info in filesystem.get_file_info(pa.fs.FileSelector(root, allow_not_found=True)):
-            if info.type == pa.fs.FileType.File and not info.base_name.startswith((".", "_")):
-                yield info.path, info.mtime_ns or 0
+            if not info.base_name.startswith((".", "_")):
+                is_file = info.type == pa.fs.FileType.File
+                yield Listed((info.mtime_ns or 0) if is_file else 0, info.path, info.size if is_file else None)
 
-    def inspect(self, path: str) -> StoredFile:
-        times = self._load(path, [self.time]).column(self.time).cast(pa.int64())
-        span = pc.min_max(times)
+    def inspect(self, listed: Listed) -> tuple[StoredFile, Sequence[Reject]]:
+        """What is good in a file, and what is refused: rows, or the file as a whole. Raises Unreadable."""
+        empty = StoredFile(listed.path, 0, 0, 0, listed.size, listed.modified)
+        if listed.size is None:
+            return empty, [Reject(None, SUBFOLDER, rows=0)]
+        try:
+            with self._local(listed.path) as local:
+                table, rejects = read(local, self.form)
+        except Unreadable:
+            raise
+        except BadFile as error:
+            return empty, [Reject(None, f"not a {self.form.format} file of these columns: {error}", rows=0)]
+        times = self._told_apart(table).column(1 + table.schema.get_field_index(self.form.time))
+        span = pc.min_max(times.cast(pa.int64()))
         if not span["min"].is_valid:
-            return StoredFile(path, 0, 0, 0)
-        return StoredFile(path, len(times), span["min"].as_py(), span["max"].as_py())
+            return empty, rejects
+        oldest, newest = span["min"].as_py(), span["max"].as_py()
+        return StoredFile(listed.path, table.num_rows, oldest, newest, listed.size, listed.modified), rejects
 
     def read(self, file: StoredFile, after_us: int, until_us: int) -> pa.Table:
-        """The rows with after < time <= until; a row without a time belongs nowhere and is left out."""
-        table = self._load(file.path, self.schema.names)
-        if after_us < file.oldest_us and file.newest_us <= until_us and table.column(self.time).null_count == 0:
-            return table
-        micros = table.column(self.time).cast(pa.int64())
-        return table.filter(pc.and_(pc.greater(micros, after_us), pc.less_equal(micros, until_us)))
-
-    def _load(self, path: str, names: Sequence[str]) -> pa.Table:
-        if self.part is None:
-            return self._load_all(path, names)
-        column, value = self.part
-        table = self._load_all(path, tuple(dict.fromkeys([*names, column])))
-        return table.filter(pc.equal(table.column(column).cast(pa.string()), value)).select(names)
-
-    def _load_all(self, path: str, names: Sequence[str]) -> pa.Table:
-        schema = pa.schema([self.schema.field(name) for name in names])
-        filesystem, _ = self._filesystem()
+        """The rows with after < time <= until, with the stream's name in front."""
         try:
-            if self.format == "parquet":
-                return (
-                    pq.read_table(path, columns=schema.names, filesystem=filesystem).select(schema.names).cast(schema)
-                )
-            # As with Spark's own readers, an empty file has no rows.
-            if filesystem.get_file_info(path).size == 0:
-                return schema.empty_table()
-            with filesystem.open_input_stream(path) as stream:
-                text = self._read_csv(stream, schema) if self.format == "csv" else _read_json(stream, schema)
-            return _from_text(text, schema)
+            with self._local(file.path) as local:
+                table, _ = read(local, self.form)
         except FileNotFoundError as error:
             raise StreamError(
-                f"{path}: this file was taken in and is gone, and its rows are needed "
+                f"{file.path}: this file was taken in and is gone, and its rows are needed "
                 "-> put it back, and start the job again"
             ) from error
-        except (pa.ArrowException, OSError, KeyError) as error:
-            reason = str(error).strip().splitlines()[0]
+        except BadFile as error:
             raise StreamError(
-                f"{path}: expected a {self.format} file with the columns {', '.join(names)}: {reason} "
-                "-> repair it, or move it away if the job has not taken it in yet, and start the job again"
+                f"{file.path}: this file was taken in and cannot be read any more, and its rows are needed: {error} "
+                "-> put it back as it was, and start the job again"
             ) from error
+        if not (after_us < file.oldest_us and file.newest_us <= until_us):
+            micros = table.column(self.form.time).cast(pa.int64())
+            table = table.filter(pc.and_(pc.greater(micros, after_us), pc.less_equal(micros, until_us)))
+        return self._told_apart(table)
 
-    def _read_csv(self, stream: pa.NativeFile, schema: pa.Schema) -> pa.Table:
-        return pa.csv.read_csv(
-            stream,
-            read_options=pa.csv.ReadOptions(column_names=None if self.header else self.schema.names),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=_as_text(schema),
-                include_columns=schema.names,
-                include_missing_columns=True,
-                strings_can_be_null=True,
-            ),
-        )
+    def _told_apart(self, table: pa.Table) -> pa.Table:
+        """The rows that belong to streams, once for each."""
+        if self.part is None:
+            return pa.concat_tables([_named(table, pa.repeat(name, table.num_rows)) for _, name in self.streams])
+        values = table.column(self.part).cast(pa.string())
+        tables = []
+        for layer in _layers(self.streams):
+            places = pc.index_in(values, pa.array(layer, pa.string()))
+            found = pc.is_valid(places)
+            names = pa.array(layer.values(), pa.string()).take(places.filter(found).combine_chunks())
+            tables.append(_named(table.filter(found), names))
+        return pa.concat_tables(tables)
+
+    @contextmanager
+    def _local(self, path: str) -> Iterator[str]:
+        """The file on this machine, under a name that ends as its own: that tells whether it is compressed."""
+        filesystem, _ = self._filesystem()
+        if isinstance(filesystem, pa.fs.LocalFileSystem):
+            yield path
+            return
+        with (
+            tempfile.NamedTemporaryFile(suffix=Path(path).name) as copy,
+            filesystem.open_input_stream(path, compression=None) as remote,
+        ):
+            copyfileobj(remote, copy)
+            copy.flush()
+            yield copy.name
 
     def _filesystem(self) -> tuple[pa.fs.FileSystem, str]:
         if "://" in self.path:
-            filesystem, root = pa.fs.FileSystem.from_uri(self.path)
+            filesystem, root = pa.fs.FileSystem.from_uri(self.path.replace("s3a://", "s3://", 1))
             return filesystem, root
         return pa.fs.LocalFileSystem(), self.path
 
 
-def _read_json(stream: pa.NativeFile, schema: pa.Schema) -> pa.Table:
-    options = pa.json.ParseOptions(explicit_schema=_as_text(schema), unexpected_field_behavior="ignore")
-    return pa.json.read_json(stream, parse_options=options).select(schema.names)
+def _named(table: pa.Table, names: pa.Array) -> pa.Table:
+    return table.add_column(0, FIELD, names)
 
 
-def _as_text(schema: pa.Schema) -> pa.Schema:
-    """Arrow's readers want a zone behind every timestamp of CSV, and take no dates of JSON; its casts are milder."""
-    return pa.schema([(f.name, pa.string() if pa.types.is_temporal(f.type) else f.type) for f in schema])
-
-
-def _from_text(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns = [
-        _timestamps(table.column(f.name)) if f.type == UTC_US else table.column(f.name).cast(f.type) for f in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _timestamps(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    try:
-        return texts.cast(UTC_US)
-    except pa.ArrowInvalid:
-        # Without a zone, which means UTC.
-        return texts.cast(pa.timestamp("us")).cast(UTC_US)
+def _layers(streams: Sequence[tuple[str | None, str]]) -> Sequence[Mapping[str, str]]:
+    """Streams by their value, in as many tables as there are streams of the same value."""
+    layers: list[dict[str, str]] = []
+    for value, name in streams:
+        layer = next((known for known in layers if value not in known), None)
+        if layer is None:
+            layers.append(layer := {})
+        layer[str(value)] = name
+    return layers

@@ -1,0 +1,352 @@
+"""What a file of each format means: what DuckDB takes it for, with the types of the stream's columns.
+
+Every reader of files goes through here, so a file has one meaning. A row that DuckDB cannot take in with these types,
+and a row without an event time, is refused with its line and the reason; the others are read as if it were not there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO, cast
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+TYPES: dict[pa.DataType, str] = {
+    pa.bool_(): "BOOLEAN",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "VARCHAR",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMPTZ",
+    pa.date32(): "DATE",
+}
+TEMPORAL = ("TIMESTAMPTZ", "DATE")
+ENDLESS = "a time or date in it is infinite"
+SHOWN = 500  # characters of a row that is refused
+BOM = b"\xef\xbb\xbf"
+
+
+class BadFile(Exception):
+    """A file that cannot be read as a whole; the message says why."""
+
+
+class Unreadable(BadFile):
+    """For reasons that are not in the file: rights, a disk. It may be read later."""
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A row that is not taken in. Without a line it is told how many rows there are of the kind."""
+
+    line: int | None  # of the file, from 1 on; of Parquet the row
+    reason: str
+    text: str = ""  # the row, as far as it is shown
+    rows: int = 1
+
+
+@dataclass(frozen=True)
+class Form:
+    """How files are to be understood: their format, the columns and which of them is the event time."""
+
+    format: str
+    schema: pa.Schema
+    time: str
+    header: bool = True  # of CSV
+
+    @property
+    def types(self) -> dict[str, str]:
+        return {field.name: TYPES[field.type] for field in self.schema}
+
+
+def read(path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
+    """The rows of a file that lies on this machine, in their order, and those that are refused. Raises BadFile."""
+    try:
+        with _database() as database:
+            rows, rejects = READERS[form.format](database, path, form)
+    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, csv.Error, pa.ArrowException) as error:
+        raise BadFile(_first_line(error)) from error
+    except (duckdb.Error, OSError) as error:
+        if not Path(path).exists():
+            raise FileNotFoundError(path) from error
+        kind = Unreadable if isinstance(error, (duckdb.IOException, OSError)) else BadFile
+        raise kind(_first_line(error)) from error
+    table = rows.select(form.schema.names).cast(form.schema)
+    return table, sorted(rejects, key=lambda reject: (reject.line is None, reject.line))
+
+
+@cache
+def _engine() -> duckdb.DuckDBPyConnection:
+    atexit.register(_engine.cache_clear)  # DuckDB complains on stderr about a connection that outlives Python
+    # Spark runs as many readers side by side as there are cores.
+    return duckdb.connect(config={"threads": 1})
+
+
+@contextmanager
+def _database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection of its own for each file, because DuckDB keeps the rows it refused with the connection."""
+    with _engine().cursor() as database:
+        database.execute("SET TimeZone = 'UTC'")  # a time without a zone is UTC
+        yield database
+
+
+# --- CSV -------------------------------------------------------------------------------------------------------------
+
+
+def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
+    names = _header(path) if form.header else form.schema.names
+    if names is None:
+        return form.schema.empty_table(), []
+    places = _places(names, form)
+    types = {place: form.types[column] for column, place in places.items()}
+    columns = {f"c{n}": types.get(n, "VARCHAR") for n in range(len(names))}
+    source = (
+        f"read_csv({_text(_literally(path))}, auto_detect = false, header = {str(form.header).lower()}, "
+        f"delim = ',', quote = '\"', escape = '\"', columns = {_struct(columns)}, store_rejects = true, "
+        f"force_not_null = ['c{places[form.time]}'])"
+    )
+    # DuckDB refuses only for columns that are asked for, so all of the stream's are, always.
+    outputs = _outputs(form, {column: f"c{place}" for column, place in places.items()})
+    rows = database.sql(f"SELECT {outputs} FROM {source}").to_arrow_table()
+    refused = database.execute(
+        "SELECT line_byte_position, any_value(column_name ORDER BY column_idx), "
+        "any_value(error_message ORDER BY column_idx), any_value(csv_line) FROM reject_errors GROUP BY 1"
+    ).fetchall()
+    rejects = _csv_rejects(path, refused, names)
+    if (endless := _endless(rows, form)) is not None:
+        rejects += _endless_lines(path, form, rejects, endless)
+        rows = rows.filter(pc.invert(endless))
+    return rows, rejects
+
+
+def _header(path: str) -> list[str] | None:
+    """The names in the first line; None if the file is empty."""
+    with _opened(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
+        return next(csv.reader(text, strict=True), None)
+
+
+def _csv_rejects(path: str, refused: Sequence[tuple[int, str | None, str, str]], names: Sequence[str]) -> list[Reject]:
+    if not refused:
+        return []
+    with _opened(path) as file:
+        content = file.read()
+    found, line, counted = [], 1, 0
+    for position, column, message, text in sorted(refused):
+        begin = position - 1 + len(text) - len(text.lstrip("\r\n"))  # empty lines before it count as part of it
+        line += content.count(b"\n", counted, begin)
+        counted = max(counted, begin)
+        name = names[int(column[1:])] if column else ""
+        told = _first_line(message).replace(f'column "{column}"', f'column "{name}"')
+        reason = _timeless(name) if 'string ""' in told else told
+        found.append(Reject(line, reason, text.strip("\r\n")[:SHOWN]))
+    return found
+
+
+def _endless_lines(path: str, form: Form, rejects: Sequence[Reject], endless: pa.ChunkedArray) -> list[Reject]:
+    """Where these rows are: DuckDB tells it only of rows that it refuses itself."""
+    with _opened(path) as file:
+        records = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline=""))
+        begin, starts = 1, []
+        for record in records:
+            starts += [begin] if record else []
+            begin = records.line_num + 1
+    refused = {reject.line for reject in rejects}
+    good = [line for line in starts[form.header :] if line not in refused]
+    if len(good) != len(endless):  # Python takes a quote for something else
+        return [Reject(None, ENDLESS, rows=pc.sum(endless).as_py())]
+    return [Reject(line, ENDLESS) for line, is_endless in zip(good, endless.to_pylist(), strict=True) if is_endless]
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def _read_json(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
+    if _is_empty(path):
+        return form.schema.empty_table(), []
+    source = f"read_json({_text(_literally(path))}, format = 'newline_delimited', columns = {_struct(form.types)})"
+    try:
+        rows = database.sql(f"SELECT * FROM {source}").to_arrow_table()
+    except duckdb.Error:
+        return _read_lines(database, path, form)  # to find out which lines it is
+    if rows.column(form.time).null_count or _endless(rows, form) is not None:
+        return _read_lines(database, path, form)
+    return rows, []
+
+
+def _read_lines(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
+    """The same line by line: `json_transform` is what `read_json` does with a line, with NULL for what does not fit."""
+    with _opened(path) as file:
+        lines = file.read().removeprefix(BOM).split(b"\n")
+    numbers, texts, rejects = [], [], []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            texts.append(line.decode())
+            numbers.append(number)
+        except UnicodeDecodeError as error:
+            rejects.append(Reject(number, f"not UTF-8: {error.reason}", line.decode(errors="replace")[:SHOWN]))
+    database.register("lines", pa.table({"n": pa.array(numbers, pa.int64()), "line": pa.array(texts, pa.string())}))
+    made = f"TRY(json_transform(line, {_text(json.dumps(form.types))})) AS row, TRY(json_type(line)) AS kind"
+    database.execute(f"CREATE TEMP TABLE made AS SELECT n, line, {made} FROM lines")
+    database.execute(f"CREATE TEMP TABLE judged AS SELECT *, {_fault(form)} AS fault FROM made")
+    outputs = ", ".join(f"row.{_quoted(name)}" for name in form.types)
+    rows = database.sql(f"SELECT {outputs} FROM judged WHERE fault IS NULL ORDER BY n").to_arrow_table()
+    bad = database.execute("SELECT n, fault, line FROM judged WHERE fault IS NOT NULL ORDER BY n").fetchall()
+    return rows, [*rejects, *(Reject(number, fault, line[:SHOWN]) for number, fault, line in bad)]
+
+
+def _fault(form: Form) -> str:
+    """What is wrong with a line, as SQL; NULL if nothing is."""
+    tests = [
+        "WHEN kind IS NULL THEN 'not JSON'",
+        "WHEN kind <> 'OBJECT' THEN 'expected an object, got ' || lower(kind)",
+    ]
+    for name, type_ in form.types.items():
+        key, alone = _text("/" + name.replace("~", "~0").replace("/", "~1")), _text(json.dumps({name: type_}))
+        twice = f"len(list_filter(json_keys(line), lambda k: k = {_text(name)})) > 1"
+        tests.append(f"WHEN {twice} THEN {_text(f'the key {name} comes twice')}")
+        # Strictly, because the mild one takes more for a number than `read_json` does.
+        misfit = f"json_type(line, {key}) <> 'NULL' AND TRY(json_transform_strict(line, {alone})) IS NULL"
+        tests.append(f"WHEN {misfit} THEN {_text(f'column {name}: no {type_}: ')} || json_extract(line, {key})")
+        if type_ in TEMPORAL:
+            tests.append(f"WHEN NOT isfinite(row.{_quoted(name)}) THEN {_text(ENDLESS)}")
+    tests.append(f"WHEN row.{_quoted(form.time)} IS NULL THEN {_text(_timeless(form.time))}")
+    return f"CASE {' '.join(tests)} END"
+
+
+# --- Parquet ---------------------------------------------------------------------------------------------------------
+
+
+def _read_parquet(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
+    source = f"read_parquet({_text(_literally(path))})"
+    described = database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+    places = _places([name for name, *_ in described], form)
+    columns = {column: _quoted(described[place][0]) for column, place in places.items()}
+    found = {column: described[place][1] for column, place in places.items()}
+    rows = database.sql(f"SELECT {_outputs(form, columns, found)} FROM {source}").to_arrow_table()
+    tests = [(_timeless(form.time), f"{_cast(form.time, columns, form, found)} IS NULL")]
+    for column, type_ in form.types.items():
+        if column in found and not _same(found[column], type_):
+            misfit = f"{columns[column]} IS NOT NULL AND {_cast(column, columns, form, found)} IS NULL"
+            tests.insert(0, (f"column {column}: not a value of type {type_}", misfit))
+        if column in found and type_ in TEMPORAL:
+            tests.append((ENDLESS, f"NOT isfinite({_cast(column, columns, form, found)})"))
+    fault = "CASE " + " ".join(f"WHEN {test} THEN {_text(reason)}" for reason, test in tests) + " END"
+    alike = all(_same(found[column], form.types[column]) for column in found)
+    if alike and not rows.column(form.time).null_count and _endless(rows, form) is None:
+        return rows, []
+    shown = "to_json(struct_pack(" + ", ".join(f"{name} := {name}" for name in columns.values()) + "))::VARCHAR"
+    judged = database.sql(
+        f"SELECT fault, CASE WHEN fault IS NOT NULL THEN shown END AS shown "
+        f"FROM (SELECT {fault} AS fault, {shown} AS shown FROM {source})"
+    ).to_arrow_table()
+    bad = pc.indices_nonzero(pc.is_valid(judged.column("fault")))
+    told = zip(bad.to_pylist(), judged.take(bad).to_pylist(), strict=True)
+    rejects = [Reject(row + 1, about["fault"], about["shown"][:SHOWN]) for row, about in told]
+    return rows.filter(pc.is_null(judged.column("fault"))), rejects
+
+
+def _same(found: str, wanted: str) -> bool:
+    return found == {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}.get(wanted, wanted)
+
+
+# --- all -------------------------------------------------------------------------------------------------------------
+
+
+def _places(names: Sequence[str], form: Form) -> dict[str, int]:
+    """Where each column of the stream is. One that a file does not have is NULL in it, but for the event time."""
+    lower = [name.lower() for name in names]
+    found: dict[str, int] = {}
+    for column in form.schema.names:
+        match lower.count(column.lower()):
+            case 1:
+                found[column] = lower.index(column.lower())
+            case n if n > 1:
+                raise BadFile(f"it has {n} columns {column}; names do not depend on case")
+    if form.time not in found:
+        raise BadFile(f"it has no column {form.time}, which is the event time; it has {', '.join(names) or 'none'}")
+    return found
+
+
+def _outputs(form: Form, columns: dict[str, str], found: dict[str, str] | None = None) -> str:
+    """`columns` are where the file has them, `found` their types there if they may be others."""
+
+    def output(name: str, type_: str) -> str:
+        value = _cast(name, columns, form, found or form.types) if name in columns else f"CAST(NULL AS {type_})"
+        return f"{value} AS {_quoted(name)}"
+
+    return ", ".join(output(name, type_) for name, type_ in form.types.items())
+
+
+def _endless(rows: pa.Table, form: Form) -> pa.ChunkedArray | None:
+    """Which rows have an infinite time or date; None if none has. DuckDB knows them, and nobody else does."""
+    found = None
+    for column in (name for name, type_ in form.types.items() if type_ in TEMPORAL):
+        number = pa.int32() if pa.types.is_date32(rows.schema.field(column).type) else pa.int64()
+        last = 2 ** (number.bit_width - 1) - 1
+        values = rows.column(column).cast(number)
+        reach = pc.min_max(values)
+        if last in (reach["max"].as_py(), -(reach["min"].as_py() or 0)):
+            endless = pc.is_in(values, pa.array([-last, last], number))
+            found = endless if found is None else pc.or_(found, endless)
+    return found
+
+
+def _cast(column: str, columns: dict[str, str], form: Form, found: dict[str, str]) -> str:
+    value, type_ = columns[column], form.types[column]
+    return value if found[column] == type_ or _same(found[column], type_) else f"TRY_CAST({value} AS {type_})"
+
+
+def _timeless(time: str) -> str:
+    return f"it has no event time in the column {time}"
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[IO[bytes]]:
+    """The content; DuckDB too goes by the name to tell whether a file is compressed."""
+    with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as file:
+        yield cast(IO[bytes], file)
+
+
+def _is_empty(path: str) -> bool:
+    with open(path, "rb") as file:
+        return not file.read(1)
+
+
+def _struct(types: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{_text(name)}: {_text(type_)}" for name, type_ in types.items()) + "}"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literally(path: str) -> str:
+    """A path in which nothing stands for other characters."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+def _first_line(error: object) -> str:
+    """What DuckDB says, without the kind of its error and without advice about its own options."""
+    text = str(error).strip().splitlines()[0].strip() if str(error).strip() else type(error).__name__
+    return text.partition("Error: ")[2] or text
+
+
+READERS = {"csv": _read_csv, "json": _read_json, "parquet": _read_parquet}

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.stores import make_store
+
+from towpath.cli.app import main
+from towpath.store import Store
+from towpath.streams.reading import Reject
+from towpath.streams.rejected import DeadLetters
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    root = make_store(tmp_path / "job.store")
+    rejected = Store(root).rejected
+    letters = DeadLetters(rejected, "key", ["bids"])
+    letters.write("/data/bids/1.csv", [Reject(3, "no BIGINT", "x,1"), Reject(9, "it has no event time")])
+    letters.write("/data/bids/2.csv", [Reject(None, "it is a folder", rows=0)])
+    letters.write("/data/bids/2.csv", [Reject(None, "it is a folder", rows=0)])  # as another carrier sees it
+    letters.write("/data/bids/3.csv", [Reject(2, "repaired since")])
+    letters.write("/data/bids/3.csv", [])
+    DeadLetters(rejected, "other", ["pump1"]).write("/data/pumps/1.csv", [Reject(2, "no DOUBLE")])
+    DeadLetters(rejected, "other", ["pump2"]).write("/data/pumps/1.csv", [Reject(2, "no DOUBLE")])
+    return root
+
+
+def rejected(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["rejected", *arguments])
+
+
+def test_what_was_not_taken_in_is_listed_and_counted(store: Path) -> None:
+    result = rejected(str(store))
+    assert result.exit_code == 0
+    assert "/data/bids/1.csv" in result.stdout and "it is a folder" in result.stdout
+    assert "repaired" not in result.stdout
+    assert "3 rows and 1 file were not taken in (bids: 3, pump1 and 1 more: 1)" in result.stdout
+
+
+def test_json_has_everything_of_a_stream(store: Path) -> None:
+    found = json.loads(rejected(str(store), "--stream", "pump2", "--json").stdout)
+    assert found == [
+        {
+            "streams": ["pump1", "pump2"],
+            "file": "/data/pumps/1.csv",
+            "line": 2,
+            "reason": "no DOUBLE",
+            "text": "",
+            "rows": 1,
+        }
+    ]
+    assert json.loads(rejected(str(store), "--stream", "nobody", "--json").stdout) == []
+
+
+def test_a_job_that_refused_nothing_says_so(tmp_path: Path) -> None:
+    result = rejected(str(make_store(tmp_path / "job.store")))
+    assert "0 rows and 0 files were not taken in" in result.stdout

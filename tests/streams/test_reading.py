@@ -1,0 +1,340 @@
+"""What files mean: to every reader what they mean to DuckDB, asked here in words of this test's own."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import gzip
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from towpath.streams.reading import BadFile, Form, read
+
+SCHEMA = pa.schema(
+    [
+        ("s", pa.string()),
+        ("n", pa.int64()),
+        ("i", pa.int32()),
+        ("d", pa.float64()),
+        ("b", pa.bool_()),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", "UTC")),
+    ]
+)
+COLUMNS = (
+    "{'s': 'VARCHAR', 'n': 'BIGINT', 'i': 'INTEGER', 'd': 'DOUBLE', 'b': 'BOOLEAN', 'day': 'DATE', 'at': 'TIMESTAMPTZ'}"
+)
+GOOD = "2026-01-01 00:00:01"
+HEADER = "s,n,i,d,b,day,at\n"
+
+Row = tuple[Any, ...]
+
+DATABASE = duckdb.connect(config={"threads": 1})
+DATABASE.execute("SET TimeZone = 'UTC'")
+
+
+def values(table: pa.Table) -> list[Row]:
+    """Comparable: NaN equals NaN."""
+    return [tuple(map(repr, row.values())) for row in table.to_pylist()]
+
+
+def asked(sql: str) -> list[Row]:
+    return values(DATABASE.sql(sql).to_arrow_table().cast(SCHEMA))
+
+
+def by_duckdb(path: Path, format_: str) -> list[Row]:
+    """The rows of a file, which must be good as a whole; none if DuckDB refuses it, or if there is no time."""
+    source = (
+        f"read_csv('{path}', columns = {COLUMNS}, header = true, auto_detect = false)"
+        if format_ == "csv"
+        else f"read_json('{path}', columns = {COLUMNS}, format = 'newline_delimited')"
+    )
+    try:
+        return asked(f'SELECT * FROM {source} WHERE isfinite("at") AND coalesce(isfinite(day), true)')
+    except duckdb.Error:
+        return []
+
+
+def check_lines(lines: list[bytes], format_: str) -> None:
+    """Every line is read as it is alone, or refused with its number if DuckDB refuses it alone."""
+    before = HEADER.encode() if format_ == "csv" else b""
+    with tempfile.TemporaryDirectory() as folder:
+        expected: list[Row] = []
+        refused = []
+        place = 1 + len(before.splitlines())
+        for line in lines:
+            alone = Path(folder) / f"alone.{format_}"
+            alone.write_bytes(before + line + b"\n")
+            rows = by_duckdb(alone, format_)
+            expected += rows
+            if not rows and line.strip():
+                refused.append(place)
+            place += line.count(b"\n") + 1
+        together = Path(folder) / f"together.{format_}"
+        together.write_bytes(before + b"".join(line + b"\n" for line in lines))
+        table, rejects = read(str(together), Form(format_, SCHEMA, "at"))
+        assert values(table) == expected
+        assert [reject.line for reject in rejects] == refused
+        assert all(reject.reason for reject in rejects)
+
+
+JSON_VALUES = [
+    '"12"',
+    "12",
+    "1.5",
+    "1e3",
+    '"1e3"',
+    '"1.5"',
+    "true",
+    "false",
+    '"true"',
+    '"t"',
+    '"TRUE"',
+    "1",
+    "0",
+    "null",
+    '""',
+    '" 7 "',
+    '{"a": 1}',
+    "[1, 2]",
+    '"NaN"',
+    "NaN",
+    "Infinity",
+    '"inf"',
+    '"abc"',
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "3000000000",
+    "1e400",
+    "123456789012345678901234567890",
+    '"2026-01-01"',
+    '"2026-01-01T10:00:00.123456789Z"',
+    '"2026-01-01 10:00:00+02:00"',
+    '"2026-01-01 10:00:00"',
+    "1767225600",
+    "1767225600000",
+    '"2026-02-30"',
+    '"1969-07-20T20:17:40"',
+    '"é"',
+    '"\\u00e9"',
+    '"a\\u0000b"',
+    '"\\ud800"',
+    '"a\\"b\\\\c"',
+]
+JSON_LINES = [
+    "",
+    "   ",
+    "null",
+    "[1]",
+    "12",
+    '"text"',
+    "{",
+    "{}",
+    f'{{"at": "{GOOD}"}} {{}}',
+    f'{{"at": "{GOOD}",}}',
+    f"{{'at': '{GOOD}'}}",
+    f'{{"at": "{GOOD}", "n": 1, "n": 2}}',
+    f'{{"at": "{GOOD}", "other": 1, "other": 2}}',
+    f'{{"at": "{GOOD}", "N": 1}}',
+    f'{{"at": "{GOOD}", "extra": {{"n": [1]}}}}',
+    f'{{"AT": "{GOOD}"}}',
+    f'{{"at": "{GOOD}"}}\r',
+]
+json_line = st.one_of(
+    st.sampled_from(JSON_LINES),
+    st.builds(
+        lambda column, value, time: (
+            f'{{"{column}": {value}, "at": {time}}}' if column != "at" else f'{{"at": {value}}}'
+        ),
+        st.sampled_from(SCHEMA.names),
+        st.sampled_from(JSON_VALUES),
+        st.just(f'"{GOOD}"'),
+    ),
+).map(str.encode)
+
+
+@given(st.lists(st.one_of(json_line, st.just(b'{"s": "\xe9", "at": "2026-01-01"}')), max_size=8))
+@settings(max_examples=40, deadline=None)
+def test_a_line_of_json_means_what_it_means_to_duckdb(lines: list[bytes]) -> None:
+    check_lines(lines, "json")
+
+
+@pytest.mark.parametrize("column", SCHEMA.names)
+def test_every_value_of_json_in_every_column(column: str) -> None:
+    extra = "" if column == "at" else f', "at": "{GOOD}"'
+    check_lines([f'{{"{column}": {value}{extra}}}'.encode() for value in JSON_VALUES], "json")
+
+
+CSV_VALUES = [
+    "",
+    '""',
+    "x",
+    '"a ""b"" c"',
+    'a\\"b',
+    "it's",
+    '"two\nlines"',
+    '"two\r\nlines"',
+    '"a,b"',
+    "NA",
+    "null",
+    "NULL",
+    "NaN",
+    "nan",
+    "inf",
+    "-inf",
+    " 7 ",
+    '" 7 "',
+    "7",
+    "+7",
+    "1.5",
+    "1e3",
+    "1_000",
+    "0x10",
+    "9223372036854775807",
+    "9223372036854775808",
+    "3000000000",
+    "1e400",
+    "true",
+    "TRUE",
+    "t",
+    "T",
+    "1",
+    "0",
+    "yes",
+    "f",
+    "2026-01-01",
+    "2026-01-01T10:00:00Z",
+    "2026-01-01 10:00:00.123456789",
+    "2026-01-01 10:00:00+02:00",
+    "2026-01-01 10:00",
+    "1767225600",
+    "2026-02-30",
+    "1969-07-20 20:17:40",
+    "01/02/2026",
+    "é",
+]
+csv_line = st.one_of(
+    st.sampled_from(["", "x", "a,1", f"x,1,1,1,1,2026-01-01,{GOOD},more"]),
+    st.builds(
+        lambda column, value: ",".join(
+            value if name == column else GOOD if name == "at" else "" for name in SCHEMA.names
+        ),
+        st.sampled_from(SCHEMA.names),
+        st.sampled_from(CSV_VALUES),
+    ),
+).map(str.encode)
+
+
+@given(st.lists(st.one_of(csv_line, st.just(f"\xe9,1,1,1,1,2026-01-01,{GOOD}".encode("latin-1"))), max_size=8))
+@example([b'"two\nlines",,,,,,2026-01-01', b"x,bad,,,,,2026-01-01", b"", b"x,1,,,,,", b"y,,,,,,2026-01-01"])
+@settings(max_examples=40, deadline=None)
+def test_a_line_of_csv_means_what_it_means_to_duckdb(lines: list[bytes]) -> None:
+    check_lines(lines, "csv")
+
+
+@pytest.mark.parametrize("column", SCHEMA.names)
+def test_every_value_of_csv_in_every_column(column: str) -> None:
+    lines = [",".join(v if c == column else GOOD if c == "at" else "" for c in SCHEMA.names) for v in CSV_VALUES]
+    check_lines([line.encode() for line in lines], "csv")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(f"at,n,s\n{GOOD},7,x\n", id="another order"),
+        pytest.param(f"\ufeffat,n,s\n{GOOD},7,x\n", id="byte order mark"),
+        pytest.param(f"At,N,S\n{GOOD},7,x\n", id="another case"),
+        pytest.param(f"at,new,n,newer,s\n{GOOD},-,7,-,x\n", id="more columns"),
+        pytest.param(f'"at","n","s"\r\n"{GOOD}","7","x"\r\n', id="quotes and CRLF"),
+        pytest.param(f"at,n,s\n\n{GOOD},7,x", id="an empty line and no end of line"),
+    ],
+)
+def test_the_header_decides_which_column_is_which(tmp_path: Path, content: str) -> None:
+    for name, data in (("plain.csv", content.encode()), ("packed.csv.gz", gzip.compress(content.encode()))):
+        (tmp_path / name).write_bytes(data)
+        table, rejects = read(str(tmp_path / name), Form("csv", SCHEMA, "at"))
+        assert [(row["s"], row["n"], row["d"]) for row in table.to_pylist()] == [("x", 7, None)]
+        assert rejects == []
+
+
+def test_names_of_files_are_just_names(tmp_path: Path) -> None:
+    for name, k in (("it's [1]*?.csv", 1), ("it's 1.csv", 2)):
+        (tmp_path / name).write_text(f"at,n\n{GOOD},{k}\n")
+        table, _ = read(str(tmp_path / name), Form("csv", SCHEMA, "at"))
+        assert table.column("n").to_pylist() == [k]
+
+
+def test_endless_times_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"at,day,n\ninfinity,,1\n{GOOD},-infinity,2\n{GOOD},,3\n")
+    table, rejects = read(str(tmp_path / "a.csv"), Form("csv", SCHEMA, "at"))
+    assert table.column("n").to_pylist() == [3]
+    assert [reject.line for reject in rejects] == [2, 3]
+
+
+# --- Parquet ---------------------------------------------------------------------------------------------------------
+
+AT = dt.datetime(2026, 1, 1, 0, 0, 1, 123456, dt.UTC)
+LATER = pa.array([AT, AT], pa.timestamp("us", "UTC"))
+
+
+@pytest.mark.parametrize(
+    ("column", "found", "expected"),
+    [
+        ("n", pa.array([7, -1], pa.int32()), [7, -1]),
+        ("n", pa.array([7, 2**63], pa.uint64()), [7]),
+        ("i", pa.array([7, 2**40], pa.int64()), [7]),
+        ("n", pa.array([1.5, 2.5], pa.float64()), [2, 2]),
+        ("n", pa.array(["7", "x"]), [7]),
+        ("n", pa.array([True, None]), [1, None]),
+        ("d", pa.array([decimal.Decimal("1.5"), None]), [1.5, None]),
+        ("d", pa.array([1.5, None], pa.float32()), [1.5, None]),
+        ("s", pa.array([7, None]), ["7", None]),
+        ("s", pa.array(["a", "b"]).dictionary_encode(), ["a", "b"]),
+        ("s", pa.array(["a", "b"], pa.large_string()), ["a", "b"]),
+        ("day", pa.array([AT, None], pa.timestamp("us")), [AT.date(), None]),
+        ("b", pa.array([1, 0]), [True, False]),
+        ("d", pa.array([[1.0], None]), [None]),
+    ],
+)
+def test_other_types_of_parquet_are_cast_as_duckdb_does(
+    tmp_path: Path, column: str, found: pa.Array, expected: list[object]
+) -> None:
+    path = tmp_path / "file.parquet"
+    pq.write_table(pa.table({column: found, "at": LATER}), path)
+    table, rejects = read(str(path), Form("parquet", SCHEMA, "at"))
+    assert table.column(column).to_pylist() == expected
+    assert len(rejects) == 2 - len(expected)
+    type_ = {"n": "BIGINT", "i": "INTEGER", "d": "DOUBLE", "s": "VARCHAR", "b": "BOOLEAN", "day": "DATE"}[column]
+    with duckdb.connect() as database:
+        cast = f"TRY_CAST({column} AS {type_})"
+        same = f"SELECT {cast} FROM '{path}' WHERE {column} IS NULL OR {cast} IS NOT NULL"
+        assert [value for (value,) in database.sql(same).fetchall()] == expected
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_times_of_parquet(tmp_path: Path, unit: str, zone: str | None) -> None:
+    path = tmp_path / "file.parquet"
+    at = AT.replace(microsecond=0)
+    column = pa.array([at, None], pa.timestamp("us", "UTC")).cast(pa.timestamp(unit, zone))
+    pq.write_table(pa.table({"at": column, "n": [1, 2]}), path)
+    table, (reject,) = read(str(path), Form("parquet", SCHEMA, "at"))
+    assert table.column("at").to_pylist() == [at]
+    assert (reject.line, reject.reason) == (2, "it has no event time in the column at")
+
+
+def test_a_part_of_a_parquet_file_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "file.parquet"
+    pq.write_table(pa.table({"at": LATER}), path)
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(BadFile, match="No magic bytes"):
+        read(str(path), Form("parquet", SCHEMA, "at"))
