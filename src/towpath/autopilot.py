@@ -12,7 +12,7 @@ from towpath.control.elastic import Elastic
 from towpath.control.engine import Engine
 from towpath.control.limits import Limits
 from towpath.control.loop import Loop, LoopSettings, Start
-from towpath.control.records import State, Status
+from towpath.control.records import State
 from towpath.control.scaling import PREFIX, Bounds
 from towpath.job import Job
 from towpath.nodes import ConnectNode
@@ -50,7 +50,7 @@ def local_nodes(control: ControlDef | None, store: Path, open: Open) -> LocalNod
 
 def started_before(state: State, nodes: Iterable[str]) -> list[str]:
     """The nodes of scaling, besides those of the job file, that still have something to run."""
-    needed = {state.carriers[f.carrier].node for f in state.fragments.values() if f.status is not Status.GONE}
+    needed = {state.carriers[f.carrier].node for f in state.fragments.values() if not f.status.is_over}
     return sorted(name for name in needed - set(nodes) if name.startswith(PREFIX))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from towpath.plan.templates import Template
 from towpath.runtime.carriers import BatchDone, CarrierFailed, Event, TriedOut
 from towpath.store import Store
 
-from .world import CATALOG, SECOND, SQL, batch_done
+from .world import CATALOG, DELAY, SECOND, SQL, batch_done
 
 # --- the search ------------------------------------------------------------------------------------------------------
 
@@ -84,6 +84,8 @@ class Node:
     def __init__(self) -> None:
         self.bad_rows: Callable[[Row], bool] = lambda row: False
         self.bad_plan: Callable[[Template], bool] = lambda template: False
+        self.bad_windows: set[int] = set()  # fragments that fail when a window of theirs closes, in the table or not
+        self.banned: dict[str, set[int]] = {}
         self.broken = False  # whatever is to be done
         self.tables: dict[str, dict[int, list[Row]]] = {}
         self.versions: dict[str, int] = {}
@@ -101,28 +103,32 @@ class Node:
             table.setdefault(int(str(row["_fragment"])), []).append(row)
         self.versions[carrier] = version
 
-    def start(self, carrier: str, template: Template, epoch: int) -> None:
-        self.running[carrier] = template
+    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
+        self.running[carrier], self.banned[carrier] = template, set(banned)
 
     def stop(self, carrier: str) -> None:
         self.running.pop(carrier, None)
 
+    slow_time = False  # event time stands still
     full = False  # the disk, which a larger table needs more of
 
-    def _fails(self, template: Template, rows: Sequence[Row]) -> bool:
-        return self.broken or self.bad_plan(template) or any(map(self.bad_rows, rows))
+    def _fails(self, template: Template, rows: Sequence[Row], banned: Iterable[int] = ()) -> bool:
+        closing = self.bad_windows - set(banned)
+        return self.broken or bool(closing) or self.bad_plan(template) or any(map(self.bad_rows, rows))
 
-    def try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
+    def try_out(
+        self, carrier: str, template: Template, epoch: int, rows: Sequence[Row], banned: Sequence[int] = ()
+    ) -> None:
         assert carrier not in self.running, "it would get in its own way"
-        failed = self._fails(template, rows) or (self.full and len(rows) > 1)
+        failed = self._fails(template, rows, banned) or (self.full and len(rows) > 1)
         self.news.append(TriedOut(carrier, "a fault" if failed else None, outside=self.full))
 
     def events(self) -> list[Event]:
-        self.second += 1
+        self.second += not self.slow_time
         found, self.news = self.news, []
         for carrier, template in list(self.running.items()):
             table = self.tables[carrier]
-            if self.full or self._fails(template, [row for rows in table.values() for row in rows]):
+            if self.full or self._fails(template, [r for rows in table.values() for r in rows], self.banned[carrier]):
                 del self.running[carrier]
                 found.append(CarrierFailed(carrier, "a fault", outside=self.full))
                 continue
@@ -133,7 +139,8 @@ class Node:
 
     def _report(self, carrier: str, template: Template, number: int) -> BatchDone:
         inputs = [self.second * SECOND] * len(template.family.classes)
-        return batch_done(carrier, number, self.versions[carrier], inputs, first=number == 0)
+        watermark = inputs[0] - DELAY - SECOND  # of the batch before
+        return batch_done(carrier, number, self.versions[carrier], inputs, watermark, first=number == 0)
 
     def settle(self, carriers: Sequence[str]) -> bool:
         return True
@@ -241,6 +248,44 @@ def test_several_are_found_at_once(engine: Engine, store: Store, node: Node) -> 
     poll(engine, 40)
     assert set(engine.controller.aside_names) == {"q3", "q17"}
     assert len(told(store, Kind.SET_ASIDE)) == 2
+
+
+def test_who_fails_when_its_windows_close_is_passed_over(engine: Engine, store: Store, node: Node) -> None:
+    sql = "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] WHERE k > {} GROUP BY k"
+    engine.submit([request(f"w{n}", sql.format(100 + n)) for n in range(6)])
+    poll(engine, 8)
+    (part,) = engine.validity("w4")
+    node.bad_windows, node.slow_time = {part.fragment}, True
+    poll(engine, 20)
+    assert list(engine.controller.aside_names) == ["w4"]
+    (part,) = engine.validity("w4")
+    assert part.until_us == 8 * SECOND - DELAY - SECOND, "windows that had closed by the last micro-batch before"
+    innocent = frozenset(p.fragment for n in range(6) if n != 4 for p in engine.validity(f"w{n}"))
+    assert all(innocent <= fragments for _, fragments in node.done)
+    engine.close()
+    with opened(store, node) as again:
+        poll(again, 3)
+        assert node.running and not again._quarantine.busy, "it is passed over after a restart, too"
+        node.bad_windows.clear()  # the last of them is closed
+        node.slow_time = False
+        poll(again, 10)
+        assert again.controller.banned("c0") == []
+
+
+def test_windows_of_a_query_that_was_withdrawn_are_passed_over(engine: Engine, store: Store, node: Node) -> None:
+    sql = "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] WHERE k > {} GROUP BY k"
+    engine.submit([request(f"w{n}", sql.format(100 + n)) for n in range(3)])
+    poll(engine, 8)
+    (part,) = engine.validity("w1")
+    node.bad_windows, node.slow_time = {part.fragment}, True
+    engine.withdraw("w1")
+    poll(engine, 20)
+    assert node.running and set(engine.controller.running_names) == {"w0", "w2"}
+    assert not engine.controller.aside_names
+    (text,) = told(store, Kind.SET_ASIDE)
+    assert text == "windows of a query that was withdrawn (fragment 2) stay open, since they fail: a fault"
+    (part,) = engine.validity("w1")
+    assert part.until_us == 8 * SECOND - DELAY - SECOND, "not 8 s - 3 s: what that window owes never comes"
 
 
 def test_a_plan_that_cannot_run_is_divided_until_the_query_at_fault_stands_alone(

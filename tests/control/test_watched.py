@@ -43,7 +43,7 @@ class Node:
     def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
         self._do("publish", carrier)
 
-    def start(self, carrier: str, template: Template, epoch: int) -> None:
+    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
         self._do("start", carrier)
 
     def stop(self, carrier: str) -> None:

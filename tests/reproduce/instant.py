@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -35,7 +35,7 @@ class InstantNode:
     def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
         self._versions[carrier] = version
 
-    def start(self, carrier: str, template: Template, epoch: int) -> None:
+    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
         self._running[carrier] = template
 
     def stop(self, carrier: str) -> None:

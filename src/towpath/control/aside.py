@@ -10,6 +10,7 @@ from towpath.control.ledger import Instruction, Ledger, StartCarrier, StopCarrie
 from towpath.control.links import Links
 from towpath.control.moves import Moves
 from towpath.control.queries import Queries
+from towpath.control.records import FragmentRecord, Status
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import merge_all, template_of
 
@@ -24,11 +25,23 @@ class Aside:
     def set_aside(self, fragment: int, reason: str) -> list[Instruction]:
         """The queries that a fragment answers leave; if it was on its way here, it stays where it was."""
         ledger = self._ledger
+        if ledger.state.fragments[fragment].status is Status.LEAVING:
+            return self._pass_over(ledger.state.fragments[fragment], reason)
         names = [ledger.state.queries[part.query].name for part in ledger.users.get(fragment, [])]
         if names:
             return [instruction for name in names for instruction in self._fail(name, reason)]
         coming = [m for m in ledger.moves.values() if m.target == fragment and m.step in UNDECIDED]
         return [i for move in coming for i in self._moves.abandon(move, f"it fails there: {reason}")]
+
+    def _pass_over(self, fragment: FragmentRecord, reason: str) -> list[Instruction]:
+        """Its queries were withdrawn, and the carrier fails when it closes the windows that they had open."""
+        ledger = self._ledger
+        for part in [p for p in ledger.state.parts.values() if p.fragment == fragment.id and p.until_us is not None]:
+            self._queries.end_at_what_was_emitted(part)
+        ledger.ban(fragment)
+        text = f"windows of a query that was withdrawn (fragment {fragment.id}) stay open, since they fail: {reason}"
+        ledger.tell(Kind.SET_ASIDE, text, fragment=fragment.id)
+        return []
 
     def _fail(self, name: str, reason: str) -> list[Instruction]:
         """A derived stream leaves with the last query that reads it."""

@@ -147,6 +147,15 @@ class Controller:
         """The fragments in a carrier's table."""
         return list(self._ledger.present.get(carrier, {}))
 
+    def calculated(self, carrier: str) -> list[int]:
+        """Those in its table, and those that have left it with windows that are not closed yet."""
+        waiting = self._ledger.waiting.get(carrier, {}).values()
+        return [*self.present(carrier), *(f.id for f in waiting if f.status is Status.LEAVING)]
+
+    def banned(self, carrier: str) -> list[int]:
+        """The fragments that were set aside because a carrier failed with them."""
+        return list(self._ledger.banned.get(carrier, {}))
+
     def set_aside(self, fragment: int, reason: str) -> list[Instruction]:
         """Those who use the fragment leave, since their carrier fails with it and not without it."""
         return self._aside.set_aside(fragment, reason)
@@ -271,6 +280,8 @@ class Controller:
                 self._let_go(fragment, event)
             elif self._is_seen(fragment, event) and self.links.ready(fragment, event.joined):
                 self._confirm(fragment, before_us, self.links.begin_us(fragment, event.joined))
+        for fragment in list(self._ledger.banned.get(carrier.id, {}).values()):
+            self._let_go(fragment, event)
         return self._moves.handle(event, before_us, newest_before_us)
 
     def miss(self, carrier: str) -> None:
@@ -280,7 +291,7 @@ class Controller:
 
     def resume(self) -> list[Instruction]:
         """After a start from the journal: which carriers to run."""
-        needed = dict.fromkeys(f.carrier for f in self.state.fragments.values() if f.status is not Status.GONE)
+        needed = dict.fromkeys(f.carrier for f in self.state.fragments.values() if not f.status.is_over)
         self._failover.rehome(needed)
         return [*self._ledger.publish(needed), *self._ledger.start(needed)]
 
@@ -319,7 +330,8 @@ class Controller:
         assert fragment.until_us is not None, "decided when it left"
         if event.watermark_us is not None and event.watermark_us >= fragment.until_us:
             fragment.status = Status.GONE
-            del self._ledger.waiting[fragment.carrier][fragment.id]
+            for index in (self._ledger.waiting, self._ledger.banned):
+                index.get(fragment.carrier, {}).pop(fragment.id, None)
             self._ledger.gone.add(fragment.id)
             self._ledger.note(fragment)
 

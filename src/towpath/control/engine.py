@@ -430,7 +430,7 @@ class Engine:
                 self._publish(node, carrier)
             case StartCarrier():
                 log.info("starting carrier %s on %s: %s", carrier.id, carrier.node, carrier.template.family.kind)
-                node.start(carrier.id, carrier.template, carrier.epoch)
+                node.start(carrier.id, carrier.template, carrier.epoch, self.controller.banned(carrier.id))
             case StopCarrier():
                 log.info("stopping carrier %s on %s", carrier.id, carrier.node)
                 node.stop(carrier.id)

@@ -10,6 +10,7 @@ from itertools import count
 from towpath.control.fence import OPEN
 from towpath.control.history import Entry, Kind
 from towpath.control.records import (
+    BEGINNING_US,
     CarrierRecord,
     FragmentRecord,
     MoveRecord,
@@ -59,6 +60,7 @@ class Ledger:
         self.lost: set[str] = set()  # those of them that do not answer
         self.changed: dict[int, Record] = {}  # by identity, for the journal
         self.runs: dict[str, Run] = {}
+        self.banned: dict[str, dict[int, FragmentRecord]] = {}  # by carrier
         self.broken: set[str] = set()  # carriers whose plan cannot run
         self._catalog = catalog
         self._carrier_numbers = count(state.last_number("carriers"))
@@ -278,13 +280,21 @@ class Ledger:
 
     def leave(self, fragment: FragmentRecord, until_us: int | None, *, owed: bool) -> None:
         """Out of the table. Windows that are still open are owed, so the carrier is needed until they are closed."""
-        del self.present[fragment.carrier][fragment.id]
+        self._take_out(fragment, Status.LEAVING if owed else Status.GONE, until_us)
+
+    def ban(self, fragment: FragmentRecord) -> None:
+        """Out of the table. Until all windows that it may have open are over, its carrier has to pass over them."""
+        newest_us = self.carrier_of(fragment).newest_us
+        over_us = BEGINNING_US if newest_us is None else newest_us + fragment.span_us
+        self._take_out(fragment, Status.BANNED, over_us)
+
+    def _take_out(self, fragment: FragmentRecord, status: Status, until_us: int | None) -> None:
+        self.present.get(fragment.carrier, {}).pop(fragment.id, None)
         if (table := self._unpublished.get(fragment.carrier)) is not None and not table.came.pop(fragment.id, None):
             table.left[fragment.id] = None
         self.unshare(fragment)
         self.waiting.get(fragment.carrier, {}).pop(fragment.id, None)
-        fragment.status = Status.LEAVING if owed else Status.GONE
-        fragment.until_us = until_us
+        fragment.status, fragment.until_us = status, until_us
         self._index(fragment)
         self.note(fragment)
 
@@ -301,5 +311,7 @@ class Ledger:
             self.share(fragment)
         if fragment.status is Status.GONE:
             self.gone.add(fragment.id)
+        if fragment.status is Status.BANNED:
+            self.banned.setdefault(fragment.carrier, {})[fragment.id] = fragment
         if fragment.status in (Status.JOINING, Status.LEAVING):
             self.waiting.setdefault(fragment.carrier, {})[fragment.id] = fragment

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from towpath.control.ledger import Ledger
-from towpath.control.records import FragmentRecord, PartRecord, QueryRecord, Status
+from towpath.control.records import FragmentRecord, PartRecord, QueryRecord
 from towpath.results.links import BEGINNING_US, Link, Turn
 from towpath.schema import LINK, SchemaClass
 
@@ -116,5 +116,5 @@ class Links:
         fragment = self._ledger.state.fragments[part.fragment]
         columns = tuple(column for _, column in part.columns)
         times = (part.from_us, part.moved_us, part.held_us)
-        done = fragment.status is Status.GONE
+        done = fragment.status.is_over
         return Turn(root(fragment.carrier), fragment.id, columns, part.windowed, fragment.span_us, *times, done=done)

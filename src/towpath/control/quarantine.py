@@ -101,7 +101,7 @@ class Quarantine:
         if outside:
             self._wait(carrier, message)
         else:
-            tries = search(self._controller.present(carrier))
+            tries = search(self._controller.calculated(carrier))
             self._cases[carrier] = _Case(message, self._controller.state.carriers[carrier].epoch, tries)
             self._try(carrier, next(tries))
 
@@ -132,9 +132,12 @@ class Quarantine:
 
     def _try(self, carrier: str, fragments: tuple[int, ...]) -> None:
         record, known = self._controller.state.carriers[carrier], self._controller.state.fragments
-        rows = [row for fragment in fragments for row in known[fragment].rows]
+        present = set(self._controller.present(carrier))
+        rows = [row for fragment in fragments if fragment in present for row in known[fragment].rows]
+        without = set(self._controller.calculated(carrier)) - set(fragments)
         log.info("carrier %s is tried with %d of its fragments", carrier, len(fragments))
-        self._node(carrier).try_out(carrier, record.template, record.epoch, rows)
+        banned = [*self._controller.banned(carrier), *sorted(without)]
+        self._node(carrier).try_out(carrier, record.template, record.epoch, rows, banned)
 
     def _judge(self, carrier: str, message: str, verdict: Verdict) -> None:
         present = self._controller.present(carrier)

@@ -80,10 +80,13 @@ class Queries:
         followed: list[Instruction] = []
         for part in self._state.parts_of(query.id):
             fragment = self._state.fragments[part.fragment]
-            self._end(part)
+            self._end(part, failed=failed is not None)
             if not self._ledger.users[fragment.id] and not self._moves.is_target(fragment):
-                owed = part.windowed and part.until_us != BEGINNING_US
-                self._ledger.leave(fragment, part.until_us, owed=owed)
+                if failed is not None and part.windowed:
+                    self._ledger.ban(fragment)
+                else:
+                    owed = part.windowed and part.until_us != BEGINNING_US
+                    self._ledger.leave(fragment, part.until_us, owed=owed)
                 touched[fragment.carrier] = None
                 followed += self._moves.without(fragment)
         self._drop_gaps(query)
@@ -146,10 +149,12 @@ class Queries:
         nodes = dict.fromkeys(carrier.node for carrier in carriers)
         self._ledger.tell(Kind.SUBMITTED, text, query=query.name, nodes=nodes)
 
-    def _end(self, part: PartRecord) -> None:
+    def _end(self, part: PartRecord, *, failed: bool) -> None:
         """What is not completely seen is not answered for, also while others use the fragment: they may leave next."""
         turns = self._state.turns(part.query, part.branch)
-        until_us = self._complete(part) if part.settled else None
+        until_us = None
+        if part.settled:
+            until_us = self._emitted(part) if failed else self._complete(part)
         for earlier in turns[:-1]:
             # Up to the fence the turn before has seen everything too, and perhaps more of it.
             seen_us = self._complete(earlier)
@@ -174,6 +179,21 @@ class Queries:
                     self._ledger.note(turn)
             elif end != BEGINNING_US:
                 ends[select] = max(end, ends.get(select, end))
+
+    def end_at_what_was_emitted(self, part: PartRecord) -> None:
+        """Of a query that was withdrawn: nothing more comes, although windows are owed."""
+        emitted_us = self._emitted(part)
+        assert part.until_us is not None, "it was withdrawn"
+        part.until_us = BEGINNING_US if emitted_us is None else min(part.until_us, emitted_us)
+        self._ledger.note(part)
+
+    def _emitted(self, part: PartRecord) -> int | None:
+        """As `_complete`, for a fragment of which nothing more will come: windows that are open never close."""
+        complete_us = self._complete(part)
+        closed_us = self._ledger.carrier_of(self._state.fragments[part.fragment]).watermark_us
+        if not part.windowed or complete_us is None:
+            return complete_us
+        return None if closed_us is None else min(complete_us, closed_us)
 
     def _complete(self, part: PartRecord) -> int | None:
         return self._ledger.carrier_of(self._state.fragments[part.fragment]).complete_us

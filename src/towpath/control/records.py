@@ -19,6 +19,12 @@ class Status(StrEnum):
     LIVE = "live"
     LEAVING = "leaving"  # out of the table, with windows that are not closed yet
     GONE = "gone"
+    BANNED = "banned"  # out of the table, since its carrier fails with it; its windows that are open owe nothing
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is expected any more."""
+        return self in (Status.GONE, Status.BANNED)
 
 
 @dataclass

@@ -106,11 +106,13 @@ class Watched:
     def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
         self._tell(carrier, lambda node: node.publish(carrier, template, version, change))
 
-    def start(self, carrier: str, template: Template, epoch: int) -> None:
-        self._tell(carrier, lambda node: node.start(carrier, template, epoch))
+    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
+        self._tell(carrier, lambda node: node.start(carrier, template, epoch, banned))
 
-    def try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
-        self._tell(carrier, lambda node: node.try_out(carrier, template, epoch, rows))
+    def try_out(
+        self, carrier: str, template: Template, epoch: int, rows: Sequence[Row], banned: Sequence[int] = ()
+    ) -> None:
+        self._tell(carrier, lambda node: node.try_out(carrier, template, epoch, rows, banned))
 
     def tick(self, carrier: str, input: int, event_us: int) -> None:
         self._tell(carrier, lambda node: node.tick(carrier, input, event_us))

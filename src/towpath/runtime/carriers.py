@@ -63,13 +63,16 @@ class Runtime(Protocol):
     def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
         """Brings a carrier's assignment table to a version; the carrier need not run."""
 
-    def start(self, carrier: str, template: Template, epoch: int) -> None:
+    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
         """Starts a carrier, from its checkpoint if it has one.
 
         A higher epoch than before takes it over: from then on nothing counts that an earlier one still writes.
+        Of `banned` fragments nothing is calculated any more, not even when windows close that they have open.
         """
 
-    def try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
+    def try_out(
+        self, carrier: str, template: Template, epoch: int, rows: Sequence[Row], banned: Sequence[int] = ()
+    ) -> None:
         """Does the next micro-batch of a carrier that failed with another table, on a copy: nothing of it counts.
 
         Returns at once; `TriedOut` tells how it went.

@@ -57,13 +57,19 @@ def column_types(template: Template) -> dict[ColumnRef, Type]:
     }
 
 
-def build(template: Template, inputs: Sequence[DataFrame], assignments: DataFrame) -> DataFrame:
-    """`inputs` are the sources in order, with the columns described above; the result goes to the results log."""
-    return _Carrier(template, assignments).build(inputs)
+def build(
+    template: Template, inputs: Sequence[DataFrame], assignments: DataFrame, banned: Sequence[int] = ()
+) -> DataFrame:
+    """`inputs` are the sources in order, with the columns described above; the result goes to the results log.
+
+    Of `banned` fragments, whose windows may be open, nothing is calculated; whoever writes results leaves them out.
+    """
+    return _Carrier(template, assignments, banned).build(inputs)
 
 
 class _Carrier:
-    def __init__(self, template: Template, assignments: DataFrame) -> None:
+    def __init__(self, template: Template, assignments: DataFrame, banned: Sequence[int]) -> None:
+        self._banned = banned
         self._template = template
         self._assignments = assignments
         self._types = column_types(template)
@@ -211,7 +217,7 @@ class _Carrier:
         rows = aggregated.withColumn("_born", born)
         having = self._compiler("h", after=True)
         for n, slot in enumerate(template.having):
-            rows = rows.where(~self._uses("having", n) | F.coalesce(having(n, slot), F.lit(False)))
+            rows = rows.where(~self._still_uses("having", n) | F.coalesce(having(n, slot), F.lit(False)))
         computed = self._compiler("x", after=True)
         return rows.select(
             "_fragment",
@@ -220,7 +226,7 @@ class _Carrier:
             *(_typed(f"g{n}", s) for n, s in enumerate(template.groups)),
             *(_typed(f"a{n}", s) for n, s in enumerate(template.aggregates)),
             *(
-                F.when(self._uses("computed", n), computed(n, s)).cast(s.type.value).alias(f"x{n}")
+                F.when(self._still_uses("computed", n), computed(n, s)).cast(s.type.value).alias(f"x{n}")
                 for n, s in enumerate(template.computed)
             ),
         )
@@ -270,6 +276,11 @@ class _Carrier:
 
     def _uses(self, part: str, n: int) -> Column:
         return F.col(f"{part}_mask").bitwiseAND(F.lit(1 << n).cast("bigint")) != 0
+
+    def _still_uses(self, part: str, n: int) -> Column:
+        """When a window closes, its fragment may have left the table long ago."""
+        uses = self._uses(part, n)
+        return uses & ~F.col("_fragment").isin(list(self._banned)) if self._banned else uses
 
     def _compiler(self, prefix: str, *, after: bool = False) -> _SlotCompiler:
         known: dict[exp.Expression, Column] = {}

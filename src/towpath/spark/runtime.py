@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +42,12 @@ LOOK_S = 0.1
 LONGEST_REST_S = 1.0  # between two looks at the carriers of an endpoint
 
 
+class _Started(NamedTuple):
+    template: Template
+    epoch: int
+    banned: tuple[int, ...]
+
+
 class SparkRuntime:
     """Runs carriers in one Spark session."""
 
@@ -53,7 +60,7 @@ class SparkRuntime:
         self._trigger_ms = trigger_ms
         self._anchor_us = anchor_us
         self._queries: dict[str, StreamingQuery] = {}
-        self._started: dict[str, tuple[Template, int]] = {}
+        self._started: dict[str, _Started] = {}
         self._links_read: dict[Path, LinkIndex] = {}
         self._intakes = Intakes(store.intake, store.rejected, min(LOOK_S, trigger_ms / 2000))
         self._failures: dict[str, int] = {}  # in a row, without a finished micro-batch between them
@@ -76,9 +83,9 @@ class SparkRuntime:
         columns = assignment_columns(template, column_types(template))
         assignments.publish(self._store.assignments(carrier), version, columns, change)
 
-    def start(self, carrier: str, template: Template, epoch: int) -> None:
+    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
         with self._reviving:
-            self._started[carrier] = template, epoch
+            self._started[carrier] = _Started(template, epoch, tuple(banned))
             self._failures[carrier] = 0
             self._try(carrier)
 
@@ -88,12 +95,12 @@ class SparkRuntime:
         except (PySparkException, OSError) as error:
             self._note_failure(carrier, error)
 
-    def _launch(self, carrier: str, template: Template, epoch: int) -> None:
+    def _launch(self, carrier: str, template: Template, epoch: int, banned: Sequence[int]) -> None:
         classes = range(len(template.family.classes))
         places = self._inputs[carrier] = [self._place(carrier, self._store.epoch(carrier, epoch), n) for n in classes]
         self._seen[carrier] = -1
         with functions_of(self._spark):
-            built = self._build(carrier, template, places, self._store.assignments(carrier))
+            built = self._build(carrier, template, places, self._store.assignments(carrier), banned)
         name = f"{carrier}.e{epoch}"
         if self._failures.get(carrier):
             # An endpoint may have started it although the answer never came.
@@ -111,11 +118,18 @@ class SparkRuntime:
             .outputMode("append")
             .option("checkpointLocation", str(folder / "checkpoint"))
             .trigger(processingTime=f"{self._trigger_ms} milliseconds")
-            .foreachBatch(_writer(folder / RESULTS))
+            .foreachBatch(_writer(folder / RESULTS, banned))
             .start()
         )
 
-    def _build(self, carrier: str, template: Template, places: Sequence[InputPlace], assigned: Path) -> DataFrame:
+    def _build(
+        self,
+        carrier: str,
+        template: Template,
+        places: Sequence[InputPlace],
+        assigned: Path,
+        banned: Sequence[int],
+    ) -> DataFrame:
         table = (
             self._spark.read.format(FORMAT)
             .option("path", str(assigned))
@@ -123,7 +137,7 @@ class SparkRuntime:
             .load()
         )
         inputs = [self._open(carrier, template, n, place) for n, place in enumerate(places)]
-        return build(template, inputs, table)
+        return build(template, inputs, table, banned)
 
     def _place(self, carrier: str, folder: Path, n: int) -> InputPlace:
         cores = int(self._spark.conf.get("spark.sql.shuffle.partitions", "1") or 1)
@@ -146,11 +160,15 @@ class SparkRuntime:
         needed = [c for c in _needed(template, alias) if streams[0].stream.column(c)]
         return open_input(self._spark, alias, streams, needed, place, ticks=_stateful(template))
 
-    def try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
-        arguments = (carrier, template, epoch, rows)
+    def try_out(
+        self, carrier: str, template: Template, epoch: int, rows: Sequence[Row], banned: Sequence[int] = ()
+    ) -> None:
+        arguments = (carrier, template, epoch, rows, banned)
         threading.Thread(target=self._try_out, args=arguments, name=f"trying {carrier}", daemon=True).start()
 
-    def _try_out(self, carrier: str, template: Template, epoch: int, rows: Sequence[Row]) -> None:
+    def _try_out(
+        self, carrier: str, template: Template, epoch: int, rows: Sequence[Row], banned: Sequence[int]
+    ) -> None:
         folder = self._store.trial(carrier)
         try:
             trial.copy(self._store.epoch(carrier, epoch), folder)
@@ -158,7 +176,7 @@ class SparkRuntime:
             assignments.publish(folder / "assignments", 1, columns, TableChange(rows))
             places = [self._place(carrier, folder, n) for n in range(len(template.family.classes))]
             with functions_of(self._spark):
-                built = self._build(carrier, template, places, folder / "assignments")
+                built = self._build(carrier, template, places, folder / "assignments", banned)
             query = built.writeStream.queryName(f"{carrier}.e{epoch}.trial").outputMode("append")
             query = query.option("checkpointLocation", str(folder / "checkpoint"))
             query = query.trigger(processingTime=f"{self._trigger_ms} milliseconds").foreachBatch(trial.discard)
@@ -248,7 +266,7 @@ class SparkRuntime:
 
     def _joined(self, carrier: str) -> Mapping[tuple[str, int], int]:
         """The links that a carrier's inputs read by now."""
-        template, _ = self._started[carrier]
+        template = self._started[carrier].template
         places = zip(template.family.classes, self._inputs[carrier], strict=True)
         read = [self._links_read.setdefault(p.index, LinkIndex(p.index)) for c, p in places if is_link(c)]
         return {(link.name, link.id): link.after_us for index in read for link in index.joined()}
@@ -354,11 +372,17 @@ class SparkRuntime:
                 del self._queries[carrier]
 
 
-def _writer(root: Path) -> Callable[[DataFrame, int], None]:
-    """Writes a micro-batch as one directory, once: a repeated one that is there is only calculated, for its state."""
+def _writer(root: Path, banned: Sequence[int]) -> Callable[[DataFrame, int], None]:
+    """Writes a micro-batch as one directory, once: a repeated one that is there is only calculated, for its state.
+
+    Without the rows of fragments that are banned. Here and not in the carrier's plan, where Spark would move such a
+    condition below the aggregate: what is in the state already would come all the same.
+    """
 
     def write(rows: DataFrame, batch: int) -> None:
         target = root / f"batch={batch}"
+        if banned:
+            rows = rows.where(~rows["_fragment"].isin(list(banned)))
         if (target / "_SUCCESS").exists():
             rows.write.format("noop").mode("overwrite").save()
         else:
