@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from towpath import sqlfiles
-from towpath.control.folder import Changes, QueryFolder
+from towpath.control.folder import EVERY_S, Changes, QueryFolder
 
 SQL = "SELECT value FROM s"
 
 
 def test_what_is_there_at_the_start_is_no_change(tmp_path: Path) -> None:
     (tmp_path / "q.sql").write_text("SELECT 1")
-    assert QueryFolder(tmp_path).changes() == Changes()
+    assert QueryFolder(tmp_path, every_s=0).changes() == Changes()
 
 
 def test_what_came_since_the_job_was_loaded_is_a_change(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_what_came_since_the_job_was_loaded_is_a_change(tmp_path: Path) -> None:
 
 def test_files_that_come_change_and_go(tmp_path: Path) -> None:
     (tmp_path / "old.sql").write_text("SELECT 1")
-    folder = QueryFolder(tmp_path)
+    folder = QueryFolder(tmp_path, every_s=0)
     (tmp_path / "new.sql").write_text("SELECT 2")
     (tmp_path / "notes.txt").write_text("not a query")
     (tmp_path / ".#new.sql").write_text("of an editor")
@@ -47,14 +47,14 @@ def test_files_that_come_change_and_go(tmp_path: Path) -> None:
 def test_a_text_of_the_same_length_is_a_change(tmp_path: Path) -> None:
     file = tmp_path / "q.sql"
     file.write_text("SELECT 1")
-    folder = QueryFolder(tmp_path)
+    folder = QueryFolder(tmp_path, every_s=0)
     file.write_text("SELECT 2")
     os.utime(file, ns=(1, 1))
     assert folder.changes() == Changes({"q": "SELECT 2"})
 
 
 def test_an_empty_file_waits_for_its_text(tmp_path: Path) -> None:
-    folder = QueryFolder(tmp_path)
+    folder = QueryFolder(tmp_path, every_s=0)
     (tmp_path / "q.sql").touch()
     assert folder.changes() == Changes()
     (tmp_path / "q.sql").write_text("SELECT 1")
@@ -88,7 +88,7 @@ NAMES = ["good", "Good", "with blank", "ü", "-rf", "x" * 201, "tab\t", b"\xff".
 @pytest.mark.parametrize("kind", ODD)
 def test_what_is_odd_is_told_once_and_all_else_goes_on(tmp_path: Path, kind: str) -> None:
     make, said = ODD[kind]
-    folder = QueryFolder(tmp_path)
+    folder = QueryFolder(tmp_path, every_s=0)
     make(tmp_path / "x.sql")
     (tmp_path / "good.sql").write_text(SQL)
     changes = folder.changes()
@@ -100,7 +100,7 @@ def test_what_is_odd_is_told_once_and_all_else_goes_on(tmp_path: Path, kind: str
 
 
 def test_a_file_that_cannot_be_read_is_taken_in_once_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = QueryFolder(tmp_path)
+    folder = QueryFolder(tmp_path, every_s=0)
     (tmp_path / "x.sql").write_text(SQL)
     (tmp_path / "x.sql").chmod(0)
     with monkeypatch.context() as strict:  # root may read everything
@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_read_is_taken_in_once_it_can(tmp_path: Path, monk
 
 
 def test_a_link_is_followed_once_it_leads_somewhere(tmp_path: Path) -> None:
-    folder = QueryFolder(tmp_path)
+    folder = QueryFolder(tmp_path, every_s=0)
     (tmp_path / "x.sql").symlink_to("target")
     assert len(folder.changes().problems) == 1
     (tmp_path / "target").write_text(SQL)
@@ -120,7 +120,7 @@ def test_a_link_is_followed_once_it_leads_somewhere(tmp_path: Path) -> None:
 
 
 def test_a_file_that_vanishes_between_two_looks_is_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, look = QueryFolder(tmp_path), sqlfiles.look
+    folder, look = QueryFolder(tmp_path, every_s=0), sqlfiles.look
     (tmp_path / "x.sql").write_text(SQL)
 
     def look_and_delete(path: Path) -> dict[str, sqlfiles.Stamp]:
@@ -138,7 +138,7 @@ def test_a_folder_that_is_away_is_told_once_and_takes_nothing_with_it(tmp_path: 
     path = tmp_path / "queries"
     path.mkdir()
     (path / "q.sql").write_text(SQL)
-    folder = QueryFolder(path)
+    folder = QueryFolder(path, every_s=0)
     path.rename(tmp_path / "elsewhere")
     changes = folder.changes()
     (problem,) = changes.problems
@@ -155,7 +155,7 @@ def test_a_folder_that_is_away_is_told_once_and_takes_nothing_with_it(tmp_path: 
 def test_a_running_job_takes_in_what_its_next_start_does(entries: dict[str, str]) -> None:
     taken = frozenset({"own"})  # of the job file
     with TemporaryDirectory() as place:
-        folder = QueryFolder(Path(place), sqlfiles.usable(Path(place), taken))
+        folder = QueryFolder(Path(place), sqlfiles.usable(Path(place), taken), every_s=0)
         for name, kind in entries.items():
             make = ODD[kind][0] if kind != "good" else lambda path: path.write_text(SQL)
             make(Path(place) / f"{name}.sql")
@@ -165,3 +165,25 @@ def test_a_running_job_takes_in_what_its_next_start_does(entries: dict[str, str]
         assert len(live.written) + len(live.problems) == len(entries), "taken in or told"
         for problem in live.problems:
             str(problem).encode()
+
+
+def test_a_folder_is_looked_through_when_something_came_or_went_and_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old.sql").write_text("SELECT 1")
+    os.utime(tmp_path, ns=(0, 0))
+    now, looks, look = [0.0], list[Path](), sqlfiles.look
+    monkeypatch.setattr("towpath.control.folder.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(sqlfiles, "look", lambda path: looks.append(path) or look(path))
+    folder = QueryFolder(tmp_path)
+    folder.changes()
+    looks.clear()
+    for _ in range(100):
+        assert folder.changes() == Changes()
+    assert looks == []
+    (tmp_path / "new.sql").write_text("SELECT 2")
+    assert folder.changes() == Changes({"new": "SELECT 2"})
+    (tmp_path / "old.sql").write_text("SELECT 1 + 1")
+    now[0] += EVERY_S
+    assert folder.changes() == Changes({"old": "SELECT 1 + 1"})
+    assert len(looks) == 2
