@@ -165,6 +165,7 @@ class Towpath:
         if self._folder is not None:
             with around("looking into the queries folder"):
                 self._watch_folder(self._folder)
+        self.engine.memory.fed(self.housekeeper.finished())
         self.engine.guard.note("feeding sinks and compacting results", self.housekeeper.trouble)
         if watch is not None:
             with around("showing what the job does"):

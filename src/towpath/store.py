@@ -132,6 +132,10 @@ class Store:
     def sink(self, query: str) -> Path:
         return self.root / "sinks" / f"{query}.json"
 
+    @property
+    def sinks(self) -> list[Path]:
+        return sorted((self.root / "sinks").glob("*.json"))
+
     def owner(self) -> str | None:
         """The process that holds the store; None if nobody does."""
         try:

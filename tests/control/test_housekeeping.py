@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from towpath.control.answers import read_part
-from towpath.control.housekeeping import Housekeeper
+from towpath.control.housekeeping import GRACE_US, Housekeeper
 from towpath.errors import SinkError
-from towpath.results import MemorySink, read
+from towpath.results import KafkaSink, Look, MemorySink, SinkFeeder, log, read
 from towpath.results import kafka as sinks
 from towpath.store import Store
 
@@ -130,3 +132,87 @@ def test_it_works_by_itself_until_it_is_left(job: Job, tmp_path: Path) -> None:
             time.sleep(0.05)
     assert sunk(tmp_path) == [0]
     assert not housekeeper._thread.is_alive()
+
+
+def test_a_thousand_sinks_at_one_place_read_a_log_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(tmp_path / "store", {"type": "memory"})
+    many = [replace(submission(f"q{n}", "filter"), sink={"type": "memory"}) for n in range(50)]
+    job.world.submit(*many)
+    for number in range(3):
+        job.write_batch(number, fragment=1 + number % 2)
+    listed: list[Path] = []
+    segments = log.segments
+    monkeypatch.setattr(log, "segments", lambda root: listed.append(root) or segments(root))
+    opened: list[tuple[Path, ...]] = []
+    load = Look._load
+    monkeypatch.setattr(Look, "_load", lambda look, wanted, files: opened.append(files) or load(look, wanted, files))
+    housekeeper = Housekeeper(job.store, None)
+    housekeeper.feed_sinks()
+    assert (len(listed), len(opened)) == (1, 1)
+    sinks = [housekeeper.sink(f"q{n}") for n in range(50)]
+    assert all(isinstance(sink, MemorySink) and sink.table().column("k").to_pylist() == [0, 2] for sink in sinks)
+
+
+def test_who_has_nothing_new_is_not_visited(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    job.write_batch(0)
+    housekeeper = Housekeeper(job.store, None)
+    housekeeper.feed_sinks()
+    fed = MagicMock()
+    monkeypatch.setattr(SinkFeeder, "feed", fed)
+    housekeeper.feed_sinks()
+    assert not fed.called
+    job.write_batch(1)
+    housekeeper.feed_sinks()
+    assert fed.called
+
+
+def test_a_sink_that_hangs_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(tmp_path, {"type": "kafka", "servers": "nowhere:1", "topic": "t"})
+    job.world.submit(replace(submission("copy", "filter"), sink={"type": "parquet", "path": str(tmp_path / "out")}))
+    let_go = threading.Event()
+    monkeypatch.setattr(KafkaSink, "write", lambda sink, table, step: let_go.wait(60))
+    with Housekeeper(job.store, None):
+        for number in range(2):
+            job.write_batch(number)
+            deadline = time.monotonic() + 60
+            while len(sunk(tmp_path)) <= number and time.monotonic() < deadline:
+                time.sleep(0.05)
+        let_go.set()
+    assert sunk(tmp_path) == [0, 1]
+
+
+def test_the_sink_of_a_withdrawn_query_is_finished_and_forgotten(job: Job, tmp_path: Path) -> None:
+    now = [time.time_ns() // 1000]
+    housekeeper = Housekeeper(job.store, None, lambda: now[0])
+    job.world.batch("c0", [60 * SECOND])
+    job.write_batch(0)
+    housekeeper.feed_sinks()
+    job.world.withdraw("q")
+    job.write_batch(1)
+    for _ in range(2):
+        housekeeper.feed_sinks()
+    assert housekeeper.finished() == set(), "a micro-batch that was under way may bring more"
+    now[0] += GRACE_US + SECOND
+    housekeeper.feed_sinks()
+    assert housekeeper.finished() == {1}
+    assert sunk(tmp_path) == [0, 1]
+    job.world.journal.archive.mark_fed(housekeeper.finished())
+    housekeeper.tidy()
+    assert job.store.sinks == []
+    housekeeper.feed_sinks()
+    assert housekeeper.finished() == set()
+    assert sunk(tmp_path) == [0, 1]
+
+
+def test_a_sink_waits_for_windows_that_are_not_closed(tmp_path: Path) -> None:
+    job = Job(tmp_path / "store", {"type": "memory"})
+    job.world.submit(replace(submission("w", "window"), sink={"type": "memory"}))
+    job.world.batch("c1", [60 * SECOND])
+    job.world.withdraw("w")
+    housekeeper = Housekeeper(job.store, None, lambda: time.time_ns() // 1000 + 2 * GRACE_US)
+    housekeeper.feed_sinks()
+    assert housekeeper.finished() == set()
+    job.world.batch("c1", [90 * SECOND])
+    job.world.batch("c1", [90 * SECOND])
+    housekeeper.feed_sinks()
+    assert housekeeper.finished() == {3}

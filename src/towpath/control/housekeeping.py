@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 from towpath.control.answers import read_part
-from towpath.control.journal import Journal
+from towpath.control.journal import Journal, wall_us
+from towpath.control.lanes import Lanes
 from towpath.control.ledger import Ledger
 from towpath.control.links import Links
 from towpath.control.records import QueryRecord
@@ -21,12 +23,14 @@ from towpath.kafka import PREFIX, revealed
 from towpath.results import (
     ConsoleSink,
     KafkaSink,
+    Look,
     MemorySink,
     ParquetSink,
     Part,
     Sink,
     SinkFeeder,
     compact,
+    look_at,
     retain,
 )
 from towpath.store import Store
@@ -34,6 +38,7 @@ from towpath.store import Store
 log = logging.getLogger(__name__)
 
 FEED_S, COMPACT_S = 1.0, 20.0
+GRACE_US = 600_000_000  # after a query was withdrawn, for micro-batches that were under way, and for late rows
 
 SINKS: dict[str, Callable[[QueryRecord], Sink]] = {
     "parquet": lambda query: ParquetSink(Path((query.sink or {})["path"])),
@@ -48,14 +53,41 @@ def _kafka(sink: Mapping[str, str]) -> Sink:
     return KafkaSink(sink["servers"], sink["topic"], revealed(options))
 
 
+def _key(query: QueryRecord) -> str:
+    return f"{query.name}-{query.id}"
+
+
+@dataclass(frozen=True)
+class _Fed:
+    """A query with a sink."""
+
+    query: QueryRecord
+    feeder: SinkFeeder
+    parts: list[Part]
+
+    @property
+    def key(self) -> str:
+        return _key(self.query)
+
+    @property
+    def lane(self) -> str:
+        """Sinks that are held up together, for instance by a cluster that is away, hold up nobody else."""
+        sink = self.query.sink or {}
+        return f"{sink['type']} {sink.get('servers', '')}"
+
+
 class Housekeeper:
-    def __init__(self, store: Store, retention_us: int | None) -> None:
+    def __init__(self, store: Store, retention_us: int | None, now_us: Callable[[], int] = wall_us) -> None:
         self._store = store
         self._retention_us = retention_us
+        self._now_us = now_us
         self._stopped = threading.Event()
         self._busy = threading.Lock()
         self._feeders: dict[str, SinkFeeder] = {}
         self._sinks: dict[str, Sink] = {}
+        self._lanes = Lanes()
+        self._failed: dict[int, str] = {}  # by query, why its sink did not take results
+        self._finished: set[int] = set()  # queries that were withdrawn and whose sinks have everything
         self.trouble: str | None = None  # with what the last round failed
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
@@ -66,33 +98,72 @@ class Housekeeper:
     def __exit__(self, *exc: object) -> None:
         self._stopped.set()
         self._thread.join()
+        self._lanes.close()
 
     def sink(self, query: str) -> Sink:
         """A query's own sink, for instance to read what a memory sink has."""
         return self._sinks[query]
 
     def feed_sinks(self) -> None:
-        """Brings the sinks up to what the log has now. One that fails does not keep the others waiting."""
-        failed = []
+        """Brings the sinks up to what the log has now. One that fails or is slow does not keep the others waiting."""
+        self._feed(None)
+
+    def finished(self) -> set[int]:
+        """The queries that were withdrawn and whose sinks have all that they will ever get."""
+        return set(self._finished)
+
+    def _feed(self, patience_s: float | None) -> None:
+        """One round. Who has nothing new is not visited; who is still busy with an earlier one is left alone."""
         with self._busy:
-            for query, feeder, parts in self._fed():
-                try:
-                    feeder.feed(parts, partial(self._still, query, parts))
-                except SinkError as error:
-                    failed.append(f"query {feeder.query}: {error}")
-        if failed:
-            raise SinkError("\n".join(failed))
+            if patience_s is None:
+                self._lanes.wait()  # what is under way may have begun before the newest batch came
+            fed = self._fed()
+            for gone in self._failed.keys() - {one.query.id for one in fed}:
+                del self._failed[gone]
+            look = look_at(part for fed_ in fed for part in fed_.parts)
+            for one in fed:
+                if one.feeder.is_behind(one.parts, look):
+                    self._lanes.put(one.lane, one.query.id, partial(self._feed_one, one, look))
+                else:
+                    self._see_finished(one)
+            del look
+            broken = self._lanes.wait(patience_s)
+        if broken:
+            raise broken[0]
+        if self._failed:
+            raise SinkError("\n".join(self._failed.values()))
+
+    def _feed_one(self, one: _Fed, look: Look) -> None:
+        try:
+            one.feeder.feed(one.parts, partial(self._still, one.query.id, one.parts), look)
+            self._failed.pop(one.query.id, None)
+        except SinkError as error:
+            self._failed[one.query.id] = f"query {one.feeder.query}: {error}"
+
+    def _see_finished(self, one: _Fed) -> None:
+        """It has all that is there; a while after its query has left and its windows are closed, nothing more comes."""
+        ended_us = one.query.ended_us
+        if ended_us is None or self._now_us() - ended_us < GRACE_US:
+            return
+        with closing(Journal(self._store.journal, read_only=True)) as journal:
+            if journal.owes(one.query.id):
+                return
+        self._finished.add(one.query.id)
+        self._feeders.pop(one.key, None)
+        if self._sinks.get(one.query.name) is one.feeder.sink:
+            del self._sinks[one.query.name]
 
     def tidy(self) -> None:
         """Merges small files of the results logs and removes what is older than the retention and was fed to sinks."""
         with self._busy:
             fed, linked = self._fed(), self._linked()
+            self._remove_states()
             for root in self._store.result_logs:
                 compact(root)
                 if self._retention_us is not None:
-                    needed = [feeder.position.needed_from(root, parts) for _, feeder, parts in fed]
+                    needed = [one.feeder.position.needed_from(root, one.parts) for one in fed]
                     first = min((batch for batch in needed if batch is not None), default=None)
-                    old_us = time.time_ns() // 1000 - self._retention_us
+                    old_us = self._now_us() - self._retention_us
                     retain(root, old_us, keep_from_batch=first, keep_after_us=linked.get(root.name))
 
     def _linked(self) -> dict[str, int]:
@@ -100,10 +171,21 @@ class Housekeeper:
         with closing(Journal(self._store.journal, read_only=True)) as journal:
             return Links(Ledger(journal.load(), {}, ())).read_us() if journal.has_links() else {}
 
-    def _fed(self) -> list[tuple[int, SinkFeeder, list[Part]]]:
-        """The queries with sinks: what feeds them, and where their results are."""
+    def _fed(self) -> list[_Fed]:
+        """The queries with sinks that do not have everything: what feeds them, and where their results are."""
         with closing(Journal(self._store.journal, read_only=True)) as journal:
-            return [(q.id, self._feeder(q), self._parts(journal, q.id)) for q in journal.with_sinks()]
+            queries = journal.with_sinks()
+            self._finished &= {query.id for query in queries}  # the journal knows of the others by now
+            open_ = [query for query in queries if query.id not in self._finished]
+            return [_Fed(q, self._feeder(q), self._parts(journal, q.id)) for q in open_]
+
+    def _remove_states(self) -> None:
+        """Of sinks that have everything, and of which the journal knows that."""
+        with closing(Journal(self._store.journal, read_only=True)) as journal:
+            kept = {self._store.sink(_key(query)).name for query in journal.with_sinks()}
+        for path in self._store.sinks:
+            if path.name not in kept:
+                path.unlink(missing_ok=True)
 
     def _parts(self, journal: Journal, query: int) -> list[Part]:
         return [read_part(self._store, part, carrier) for part, carrier in journal.parts(query)]
@@ -113,7 +195,7 @@ class Housekeeper:
             return self._parts(journal, query) == parts
 
     def _feeder(self, query: QueryRecord) -> SinkFeeder:
-        key = f"{query.name}-{query.id}"
+        key = _key(query)
         if key not in self._feeders:
             assert query.sink is not None
             sink = self._sinks[query.name] = SINKS[query.sink["type"]](query)
@@ -128,7 +210,7 @@ class Housekeeper:
                 if time.monotonic() - tidied > COMPACT_S:
                     tidied = time.monotonic()
                     self.tidy()
-                self.feed_sinks()
+                self._feed(FEED_S)
                 self.trouble = None
             except Exception as error:
                 # Results are safe in the log; the next round tries again.

@@ -192,6 +192,15 @@ class Journal:
         found = self._db.execute("SELECT * FROM queries WHERE sink IS NOT NULL AND NOT fed ORDER BY id")
         return [_query(row) for row in found]
 
+    def owes(self, query: int) -> bool:
+        """Whether windows of a query that was withdrawn are yet to be closed, whoever uses its fragments."""
+        found = self._db.execute(
+            "SELECT 1 FROM parts p JOIN fragments f ON f.id = p.fragment JOIN carriers c ON c.id = f.carrier "
+            "WHERE p.query = ? AND p.windowed AND f.status != 'gone' AND coalesce(c.watermark_us, 0) < p.until_us",
+            (query,),
+        )
+        return found.fetchone() is not None
+
     def has_links(self) -> bool:
         """Whether a derived stream is made."""
         return bool(self._db.execute("SELECT 1 FROM queries WHERE running AND origin = ? LIMIT 1", (LINK,)).fetchone())

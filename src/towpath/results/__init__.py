@@ -5,7 +5,8 @@ from __future__ import annotations
 from towpath.results.compact import Report, compact, retain
 from towpath.results.kafka import KafkaSink
 from towpath.results.log import Part, Position, committed
-from towpath.results.read import Chunk, batches, end, follow, read
+from towpath.results.look import Look
+from towpath.results.read import Chunk, batches, end, follow, look_at, read
 from towpath.results.render import FORMATS, render
 from towpath.results.sinks import ConsoleSink, MemorySink, ParquetSink, Sink, SinkFeeder, Step
 
@@ -14,6 +15,7 @@ __all__ = [
     "Chunk",
     "ConsoleSink",
     "KafkaSink",
+    "Look",
     "MemorySink",
     "ParquetSink",
     "Part",
@@ -27,6 +29,7 @@ __all__ = [
     "compact",
     "end",
     "follow",
+    "look_at",
     "read",
     "render",
     "retain",

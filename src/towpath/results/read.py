@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import pyarrow as pa
 from towpath.errors import StoreError
 from towpath.results import log
 from towpath.results.log import Part, Position, Segment
+from towpath.results.look import Look
 
 TIME = "_time"
 SCAN = "read_parquet(?, hive_partitioning = false)"  # names like batch=7 would else become columns
@@ -30,25 +31,35 @@ class Chunk:
 
 
 def read(
-    parts: Sequence[Part], *, after: Position | None = None, upto: Position | None = None, with_time: bool = False
+    parts: Sequence[Part],
+    *,
+    after: Position | None = None,
+    upto: Position | None = None,
+    with_time: bool = False,
+    look: Look | None = None,
 ) -> pa.Table:
     """The rows of all parts, ordered by result time, of the batches after one position and up to another.
 
     Of a SELECT with several copies each row is given once, when the first copy has it.
+
+    `look` spares the reading of files that others have read in the same round.
 
     `with_time` adds the result time as a last column `_time`. Where nothing was ever written there is nobody to tell
     the types: the table then has its columns, without a type.
     """
     names = [name for name, _ in parts[0].columns] + [TIME] * with_time if parts else []
     for _ in range(log.ATTEMPTS):
-        logs = _logs(parts)
+        logs = _logs(parts, look)
         scans = [s for p in parts for s in _scans(p, logs[p.root], after or Position(), upto)]
+        if look is not None:
+            scans = [scan.read_by(look) for scan in scans]
         if not scans:
             return pa.table([pa.nulls(0)] * len(names), names=names)
         try:
             scans += _given_before(parts, logs, scans, after or Position())
             return _run(scans, with_time).rename_columns(names)
         except duckdb.Error as error:
+            look = None  # it is of another moment
             # Compaction removes what it has merged; the rows are now in another file.
             if all(file.exists() for scan in scans for file in scan.files):
                 raise _damaged(parts, error) from error
@@ -63,20 +74,25 @@ def batches(
     unchanged: Callable[[], bool] = lambda: True,
     *,
     with_time: bool = False,
+    look: Look | None = None,
 ) -> Iterator[Chunk]:
     """What was committed since `position`, a file of each log at a time so that a long history fits in memory.
 
     Rows behind a fence that is not decided are not handed out, nor anything that was read while the parts changed:
     they might come a second time, from the fragment that takes over.
     """
-    ends = {root: _ends(found) for root, found in _logs(parts).items()}
+    ends = {root: _ends(found) for root, found in _logs(parts, look).items()}
     while True:
         steps = [(part, e) for part in parts if (e := _next_end(ends[part.root], position.of(part))) is not None]
         steps = [(part, e) for part, e in steps if not _behind_fence(part, position.of(part), e)]
         if not steps:
             return
         target = position.moved(steps)
-        table = read(parts, after=position, upto=target, with_time=with_time)
+        if look is not None and all(look.has_nothing(part, position.of(part), e) for part, e in steps):
+            yield Chunk(pa.table({}), target)
+            position = target
+            continue
+        table = read(parts, after=position, upto=target, with_time=with_time, look=look)
         if not unchanged():
             return
         yield Chunk(table, target)
@@ -117,12 +133,17 @@ class _Scan:
     between: tuple[int, int] | None = None  # batch numbers (after, upto]; raw files are chosen by their name instead
     old: bool = False  # its rows were given before, if only by this copy
     since_us: int | None = None  # of the result time
+    table: str | None = None  # that has the rows of the files already
+
+    def read_by(self, look: Look) -> _Scan:
+        return self if self.between else replace(self, table=look.table(self.part, self.files))
 
     def sql(self, with_time: bool) -> str:
         columns = [source for _, source in self.part.columns] + [TIME] * with_time
         # Names may be doubled or odd, so they are given when the rows are out.
         output = ", ".join(f"{_quoted(source)} AS c{n}" for n, source in enumerate(columns))
-        return f"SELECT {output}, {TIME} AS t{self._identity()} FROM {SCAN} WHERE {' AND '.join(self._conditions())}"
+        conditions = " AND ".join(self._conditions())
+        return f"SELECT {output}, {TIME} AS t{self._identity()} FROM {self.table or SCAN} WHERE {conditions}"
 
     def _identity(self) -> str:
         """What a row is the same by in another copy. Sums of fractions may differ there in the last digit."""
@@ -217,7 +238,7 @@ def _once(rows: str, columns: str, part: Part) -> str:
 
 
 def _files(scans: Sequence[_Scan]) -> list[list[str]]:
-    return [log.patterns(scan.files) for scan in scans]
+    return [log.patterns(scan.files) for scan in scans if scan.table is None]
 
 
 @functools.cache
@@ -229,8 +250,14 @@ def _database() -> duckdb.DuckDBPyConnection:
     return database
 
 
-def _logs(parts: Sequence[Part]) -> Logs:
-    return {root: log.segments(root) for root in {part.root for part in parts}}
+def _logs(parts: Sequence[Part], look: Look | None = None) -> Logs:
+    segments = log.segments if look is None else look.segments
+    return {root: segments(root) for root in {part.root for part in parts}}
+
+
+def look_at(parts: Iterable[Part]) -> Look:
+    """A look for all who read these parts in one round."""
+    return Look(_database(), parts)
 
 
 def _ends(found: list[Segment]) -> list[int]:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from towpath.errors import StoreError
 from towpath.results import durable
 from towpath.results.log import Part, Position
+from towpath.results.look import Look
 from towpath.results.read import batches, read
 from towpath.results.render import render
 
@@ -99,7 +100,7 @@ class SinkFeeder:
 
     def __init__(self, query: str, sink: Sink, state_file: Path | None) -> None:
         self.query = query
-        self._sink = sink
+        self.sink = sink
         self._file = state_file
         self._state = _load(state_file) if state_file else State()
 
@@ -107,16 +108,22 @@ class SinkFeeder:
     def position(self) -> Position:
         return self._state.position
 
-    def feed(self, parts: Sequence[Part], unchanged: Callable[[], bool] = lambda: True) -> int:
+    def is_behind(self, parts: Sequence[Part], look: Look) -> bool:
+        """Whether there may be something to write."""
+        return self._state.begun is not None or any(look.behind(part, self.position) for part in parts)
+
+    def feed(
+        self, parts: Sequence[Part], unchanged: Callable[[], bool] = lambda: True, look: Look | None = None
+    ) -> int:
         """Write everything that is new; the number of rows is returned.
 
-        `unchanged` tells whether the parts are still those of the query.
+        `unchanged` tells whether the parts are still those of the query; `look` is shared with other sinks.
         """
         rows = 0
         if self._state.begun:
             table = read(parts, after=self._state.position, upto=self._state.begun)
             rows += self._finish(table, self._state.begun, repeated=True)
-        for chunk in batches(parts, self._state.position, unchanged):
+        for chunk in batches(parts, self._state.position, unchanged, look=look):
             if chunk.table.num_rows:
                 self._save(replace(self._state, begun=chunk.position, begun_ms=time.time_ns() // 1_000_000))
                 rows += self._finish(chunk.table, chunk.position, repeated=False)
@@ -126,7 +133,7 @@ class SinkFeeder:
         return rows
 
     def _finish(self, table: pa.Table, position: Position, *, repeated: bool) -> int:
-        self._sink.write(table, Step(self._state.id, self._step_name(position), self._state.begun_ms, repeated))
+        self.sink.write(table, Step(self._state.id, self._step_name(position), self._state.begun_ms, repeated))
         self._save(State(self._state.id, position, self._state.steps + 1))
         return int(table.num_rows)
 
