@@ -9,6 +9,9 @@ from click.testing import CliRunner, Result
 
 from stores import make_store
 from towpath.cli import main
+from towpath.control.journal import Journal
+from towpath.control.records import QueryRecord
+from towpath.store import Store
 
 
 @pytest.fixture
@@ -73,3 +76,14 @@ def test_mistakes_are_told(store: Path, arguments: list[str], code: int, said: s
     result = results(*(argument.format(store=store) for argument in arguments))
     assert (result.exit_code, result.stdout) == (code, "")
     assert said in result.stderr
+
+
+def test_a_query_that_was_set_aside_shows_what_it_had_answered_and_why(store: Path) -> None:
+    journal = Journal(Store(store).journal)
+    journal.save([QueryRecord(4, "gone", "SELECT v FROM gone", False, failed="a fault")])
+    journal.close()
+    shown = results(store, "gone", "--format", "csv")
+    assert shown.stdout.splitlines()[1:] == ['2,"row 2"', '3,"row 3"', '4,"row 4"']
+    assert "gone was set aside, since its carrier failed with it: a fault\n    -> submit it again" in shown.stderr
+    listed = {q["name"]: (q["state"], q["failed"]) for q in json.loads(results(store, "--format", "json").stdout)}
+    assert listed["gone"] == ("set aside", "a fault") and listed["never"] == ("withdrawn", None)

@@ -44,6 +44,12 @@ def test_status(store: Path) -> None:
     assert (status["queries"], [node["name"] for node in status["nodes"]]) == (1, ["left", "right"])
 
 
+def test_what_fails_is_shown(store: Path, verbs: FakeVerbs) -> None:
+    verbs.troubles, verbs.aside = ["the policy: KeyError: 'a'"], {"hot": "a fault"}
+    shown = run("status").stdout
+    assert "set aside: hot: a fault" in shown and "fails, and is tried again: the policy: KeyError: 'a'" in shown
+
+
 def test_the_queries(store: Path) -> None:
     assert "1 query\n" in run("status", "--queries").stdout
     assert json.loads(run("status", "--queries", "--json").stdout)[0]["nodes"] == ["left"]

@@ -38,6 +38,8 @@ class FakeVerbs:
         self._move = MoveStatus(1, 7, "hot", "left", "right", "warming", None, 0, "asked for")
         self._states = iter(["draining", "draining", "drained"])
         self.state = "open"
+        self.troubles: list[str] = []
+        self.aside: dict[str, str] = {}
         self.looks = 1000  # at the status, before the job ends
 
     def status(self) -> Status:
@@ -47,7 +49,8 @@ class FakeVerbs:
         self.state = next(self._states, "drained") if self.state == "draining" else self.state
         carrier = CarrierStatus("c0", "left", "filter", 1, 1, 200.0, 0.25, 1_500_000, 3, True)
         nodes = [self._node("left"), NodeStatus("right", "embedded", "open", 0, 0, 0.0)]
-        return Status("/job.store", 1, 1, 10, 5.0, 200.0, 0.25, 1_500_000, 3, nodes, [carrier], [self._move])
+        what = (nodes, [carrier], [self._move], self.troubles, self.aside)
+        return Status("/job.store", 1, 1, 10, 5.0, 200.0, 0.25, 1_500_000, 3, *what)
 
     def queries(self) -> list[QueryStatus]:
         return [QueryStatus("hot", "standing", "SELECT 1", [7], ["left"])]

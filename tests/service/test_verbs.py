@@ -19,7 +19,7 @@ from towpath.control.journal import Journal
 from towpath.control.pulse import Pulse
 from towpath.errors import JobError, MoveRefused, NodeRefused, ProblemsError, QueryError, UnknownQueryError
 from towpath.monitor import Monitor
-from towpath.runtime.carriers import BatchDone
+from towpath.runtime.carriers import BatchDone, CarrierFailed, TriedOut
 from towpath.service.messages import Drain, Look, Migrate, Submit, Withdraw
 from towpath.service.verbs import JobVerbs
 from towpath.store import Store
@@ -191,3 +191,22 @@ def test_the_history_of_a_job(verbs: JobVerbs) -> None:
     submit(verbs, q=FILTER)
     assert [h.kind for h in verbs.history(Look())] == ["submitted", "carrier started"]
     assert [h.kind for h in verbs.history(Look(query="q"))] == ["submitted"]
+
+
+def test_a_query_that_was_set_aside_is_listed_with_its_reason(
+    verbs: JobVerbs, running: Towpath, nodes: dict[str, Any]
+) -> None:
+    submit(verbs, q=FILTER, other="SELECT value FROM clock WHERE value > 7")
+    live(running, nodes)
+    nodes["left"].events.return_value = [CarrierFailed("c0", "a fault")]
+    running.poll()
+    tries = [("a fault",), (None,), ("a fault",), (None,), ("a fault",)]  # both, none, the first, the other, both
+    for (failure,) in tries:
+        nodes["left"].events.return_value = [TriedOut("c0", failure)]
+        running.poll()
+    nodes["left"].events.return_value = []
+    listed = [(q.name, q.state, q.failed) for q in verbs.queries()]
+    assert listed == [("other", "standing", None), ("q", "set aside", "a fault")]
+    assert verbs.status().aside == {"q": "a fault"}
+    (again,) = submit(verbs, q=FILTER)
+    assert again.state == "starting" and verbs.status().aside == {}

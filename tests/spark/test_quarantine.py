@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,8 @@ from towpath.api import Towpath, start
 from towpath.control.history import Kind
 from towpath.control.journal import Journal
 from towpath.job import Job, QueryDef, ResultsDef
+from towpath.nodes import ConnectNode, NodeDef
+from towpath.spark import server
 from towpath.spark.expressions import RULES, Compiler
 from towpath.store import Store
 from towpath.testing.running import ONE
@@ -40,26 +43,26 @@ def failing(compile_: Compiler, node: exp.Expression) -> Column:
     return F.when(value > 900, F.raise_error(F.lit("a fault on purpose")).cast("double")).otherwise(F.sqrt(value))
 
 
-def job(folder: Path) -> Job:
-    queries = {name: QueryDef.model_validate({"sql": sql}) for name, sql in (HEALTHY | BAD).items()}
-    return Job(folder / "store", 50, {"s": stream(folder)}, dict(ONE), queries, None, ResultsDef.model_validate({}))
+def job(folder: Path, sqls: Mapping[str, str], nodes: Mapping[str, NodeDef] = ONE) -> Job:
+    queries = {name: QueryDef.model_validate({"sql": sql}) for name, sql in sqls.items()}
+    return Job(folder / "store", 50, {"s": stream(folder)}, dict(nodes), queries, None, ResultsDef.model_validate({}))
 
 
-def wait_until_aside(running: Towpath) -> None:
+def wait_until_aside(running: Towpath, *names: str) -> None:
     end = time.monotonic() + PATIENCE_S
-    while set(running.engine.controller.aside_names) != set(BAD):
+    while set(running.engine.controller.aside_names) != set(names):
         assert time.monotonic() < end, "nobody was set aside"
         running.run(seconds=0.2)
 
 
 def test_one_query_fails_and_twenty_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RULES, exp.Sqrt, failing)
-    made = job(tmp_path)
+    made = job(tmp_path, HEALTHY | BAD)
     with start(made) as running:
         fed = [arrive(tmp_path, second, FEW) for second in range(3)]
         running.engine.catch_up()
         fed += [arrive(tmp_path, second, MANY) for second in range(3, 6)]
-        wait_until_aside(running)
+        wait_until_aside(running, *BAD)
         fed.append(arrive(tmp_path, 6, MANY))
         running.engine.catch_up()
         aside = running.engine.controller.aside("bad")
@@ -78,3 +81,19 @@ def test_one_query_fails_and_twenty_go_on(tmp_path: Path, monkeypatch: pytest.Mo
     assert {e.query for e in journal.history() if e.kind is Kind.SET_ASIDE} == set(BAD)
     journal.close()
     assert not list((made.store / "trials").glob("*")), "copies are thrown away"
+
+
+def test_the_same_on_an_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RULES, exp.Sqrt, failing)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    healthy = {f"filter{n}": HEALTHY[f"filter{n}"] for n in range(3)}
+    with server.temporary(["trials"], 2, "2g") as started:
+        address = started["trials"].address
+        node = ConnectNode.model_validate({"type": "connect", "address": address, "cores": 2})
+        with start(job(tmp_path, healthy | {"bad": BAD["bad"]}, {"far": node})) as running:
+            fed = [arrive(tmp_path, 0, FEW)]
+            running.engine.catch_up()
+            fed.append(arrive(tmp_path, 1, MANY))
+            wait_until_aside(running, "bad")
+            running.drain()
+            assert wrong(running, healthy, pa.concat_tables(fed)) == []
