@@ -127,22 +127,17 @@ def test_policy_and_view_may_fail(running: Towpath) -> None:
 def test_what_the_housekeeper_cannot_do_is_told_once(
     running: Towpath, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    keeper = running.housekeeper
-    monkeypatch.setattr("towpath.control.housekeeping.FEED_S", 0.001)
-    feed = MagicMock(side_effect=SinkError("query q: the broker does not answer"))
-    monkeypatch.setattr(keeper, "feed_sinks", feed)
-    with keeper:
-        while feed.call_count < 3:
-            running.poll()
+    keeper, part = running.housekeeper, "feeding sinks and compacting results"
+    for error in (*[SinkError("query q: the broker does not answer")] * 2, None, KeyError("a fault")):
+        with monkeypatch.context() as faulty:
+            faulty.setattr(keeper, "_fed", MagicMock(side_effect=error, return_value=[]))
+            keeper.round()
         running.poll()
-        part = "feeding sinks and compacting results"
-        assert running.engine.guard.troubles == [f"{part}: query q: the broker does not answer"]
-        feed.side_effect = None
-        while keeper.trouble is not None:
-            pass
-        running.poll()
-    assert running.engine.guard.troubles == []
-    assert len(history(running)) == len([r for r in caplog.records if "broker" in r.message]) == 1
+        why = {SinkError: "query q: the broker does not answer", KeyError: "KeyError: 'a fault'"}.get(type(error))
+        assert running.engine.guard.troubles == ([] if why is None else [f"{part}: {why}"])
+    assert len(history(running)) == 2
+    told = [record for record in caplog.records if record.name == "towpath.control.housekeeping"]
+    assert [record.exc_info is not None for record in told] == [False, True], "a trace of what nobody thought of"
 
 
 def test_a_report_that_cannot_be_taken_in_leaves_the_carrier_in_doubt(

@@ -88,6 +88,7 @@ class Housekeeper:
         self._lanes = Lanes()
         self._failed: dict[int, str] = {}  # by query, why its sink did not take results
         self._finished: set[int] = set()  # queries that were withdrawn and whose sinks have everything
+        self._tidied = time.monotonic()
         self.trouble: str | None = None  # with what the last round failed
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
@@ -204,17 +205,19 @@ class Housekeeper:
         return self._feeders[key]
 
     def _run(self) -> None:
-        tidied = time.monotonic()
         while not self._stopped.wait(FEED_S):
-            try:
-                if time.monotonic() - tidied > COMPACT_S:
-                    tidied = time.monotonic()
-                    self.tidy()
-                self._feed(FEED_S)
-                self.trouble = None
-            except Exception as error:
-                # Results are safe in the log; the next round tries again.
-                self._note(error)
+            self.round()
+
+    def round(self) -> None:
+        """Feeds sinks, and tidies now and then. What fails is told by `trouble`, and tried again the next time."""
+        try:
+            if time.monotonic() - self._tidied > COMPACT_S:
+                self._tidied = time.monotonic()
+                self.tidy()
+            self._feed(FEED_S)
+            self.trouble = None
+        except Exception as error:
+            self._note(error)  # results are safe in the log
 
     def _note(self, error: Exception) -> None:
         """Once, until it is over or another one: a sink may be away for days."""
