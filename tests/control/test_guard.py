@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from towpath.control.guard import Guard
 from towpath.control.history import Kind
 from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
+from towpath.control.linkfiles import LinkFiles
 from towpath.control.pulse import Pulse
 from towpath.control.requests import Request
 from towpath.errors import RuntimeFailure, SinkError, StoreError
@@ -185,6 +187,31 @@ def test_what_cannot_be_done_is_done_later_and_in_order(running: Towpath, node: 
     running.poll()
     assert node.start.call_count == 1
     assert running.engine.guard.troubles == []
+
+
+def test_nothing_is_done_before_those_who_read_links_know(
+    running: Towpath, node: MagicMock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.reset_mock()
+    with monkeypatch.context() as faulty:
+        faulty.setattr(LinkFiles, "write", MagicMock(side_effect=OSError("no space left")))
+        running.engine.submit([Request(parse(SQL["window"], CATALOG, "w"))])
+        running.poll()
+    assert not node.publish.called
+    assert running.engine.guard.troubles == ["telling who makes derived streams: OSError: no space left"]
+    running.poll()
+    assert node.publish.called and node.start.called and running.engine.guard.troubles == []
+
+
+def test_a_journal_that_cannot_be_read_any_more_ends_the_job(running: Towpath, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was decided half-way can then not be forgotten."""
+    with monkeypatch.context() as faulty:
+        faulty.setattr(Controller, "leaving", boom)
+        faulty.setattr(Engine, "_tick_idle", lambda self: None)
+        faulty.setattr(Controller, "changed", {1: MagicMock()})
+        faulty.setattr(Journal, "_load", MagicMock(side_effect=sqlite3.DatabaseError("malformed")))
+        with pytest.raises(StoreError, match="cannot be read: malformed"):
+            running.engine._empty_nodes()
 
 
 def test_a_file_that_breaks_something_does_not_keep_others_out(

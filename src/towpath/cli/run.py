@@ -111,9 +111,13 @@ class Session:
         return monitor.figures()
 
     def _watch(self, running: Towpath, monitor: Monitor, view: LiveView, attend: Callable[[], None]) -> Watch:
+        around = running.engine.guard.around
+
         def watch(events: list[Event]) -> None:
-            monitor.hear(events)
-            attend()
+            with around("counting what carriers did"):
+                monitor.hear(events)
+            with around("serving requests"):
+                attend()
             for error in running.refused[self._refused :]:
                 show(error)
             self._refused = len(running.refused)

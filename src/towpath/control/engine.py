@@ -405,8 +405,11 @@ class Engine:
         """What cannot be done now, for instance because the disk is full, remains to be done."""
         if not self._links_told:
             # Before anything else: who reads a link must know of a fence before the one who makes it can pass it.
-            self._links.write(self.controller.links)
-            self._links_told = True
+            with self.guard.around("telling who makes derived streams"):
+                self._links.write(self.controller.links)
+                self._links_told = True
+        if not self._links_told:
+            return
         # Many moves at once ask for the same table many times; it is written once, as it is in the end.
         failed: set[str] = set()  # carriers: what comes next for them needs what was before
         for instruction in list(self._undone):

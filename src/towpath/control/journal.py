@@ -59,6 +59,9 @@ CREATE TABLE IF NOT EXISTS history (
     query TEXT, fragment INTEGER, nodes TEXT NOT NULL);
 """
 
+# Faults of towpath; other errors of SQLite are of the disk and the file on it.
+OURS = (sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.DataError)
+
 
 def wall_us() -> int:
     return time.time_ns() // 1000
@@ -99,7 +102,9 @@ class Journal:
                     table, values = self._row(record)
                     marks = ", ".join("?" * len(values))
                     self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)
-        except sqlite3.OperationalError as error:
+        except OURS:
+            raise
+        except sqlite3.DatabaseError as error:
             raise StoreError(
                 f"{self._path}: what was decided could not be written down: {error}\n"
                 "    -> nothing is lost, and what was asked for is not begun; see to room on the disk and ask again; "
@@ -115,7 +120,18 @@ class Journal:
         return _row(record)
 
     def load(self, *, ended: bool = False) -> State:
-        """What the controller decides about; with `ended`, also what it is done with and the journal still keeps."""
+        """What the controller decides about; with `ended`, also what it is done with and the journal still keeps.
+
+        Raises StoreError if it cannot be read.
+        """
+        try:
+            return self._load(ended)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{self._path}: cannot be read: {error}; see to its disk and start the job again; it goes on from there"
+            ) from error
+
+    def _load(self, ended: bool) -> State:
         state = State(last=self.archive.numbers())
         for row in self._db.execute("SELECT * FROM carriers ORDER BY length(id), id"):
             state.carriers[row[0]] = _carrier(row)
