@@ -28,6 +28,14 @@ def other_process(root: Path) -> subprocess.Popen[str]:
     return process
 
 
+def test_copies_for_trials_that_were_left_are_dropped(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    (store.trial("c0") / "checkpoint").mkdir(parents=True)
+    store.drop_trials()
+    store.drop_trials()
+    assert not store.trial("c0").parent.exists()
+
+
 def test_a_store_has_one_owner(tmp_path: Path) -> None:
     with other_process(tmp_path) as owner:
         with pytest.raises(StoreError, match=f"another towpath runs on this store .process {owner.pid}."):

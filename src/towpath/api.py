@@ -219,6 +219,7 @@ def start(job: Job | str | Path) -> Towpath:
         stack.enter_context(store.lock())
         journal = Journal(store.journal)
         store.drain.unlink(missing_ok=True)
+        store.drop_trials()
         opened: dict[str, Runtime] = {name: _open(name, node, job, store, journal) for name, node in job.nodes.items()}
         known = journal.load()
         for node in opened.values():

@@ -76,6 +76,10 @@ class Store:
     def trial(self, carrier: str) -> Path:
         return self.root / "trials" / carrier
 
+    def drop_trials(self) -> None:
+        """Those that a process left which was killed."""
+        shutil.rmtree(self.root / "trials", ignore_errors=True)
+
     def epoch(self, carrier: str, epoch: int) -> Path:
         return self.carrier(carrier) / f"e{epoch}"
 
