@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -21,6 +22,7 @@ from towpath.control.engine import Engine
 from towpath.control.housekeeping import Housekeeper
 from towpath.control.journal import Journal
 from towpath.control.pulse import Pulse
+from towpath.errors import RuntimeFailure, StoreError
 from towpath.monitor import Monitor
 from towpath.service import app
 from towpath.service.desk import Desk
@@ -98,7 +100,7 @@ def text_of(body: Any) -> bytes:
     return json.dumps(body).encode()
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(asked=requests)
 @example(asked=("/moves", {"subject": LONG, "to": "left"}))
 @example(asked=("/queries", {"queries": {"q": {"sql": "SELECT '\ud800' AS x FROM clock"}}, "folder": "/"}))
@@ -138,6 +140,18 @@ def test_what_is_no_request_is_refused(http: TestClient, body: bytes) -> None:
 def test_odd_numbers_in_a_question(http: TestClient, question: str, number: str) -> None:
     assert http.get(question.format(number, number)).status_code in {200, 400}
     assert http.get("/status").status_code == 200
+
+
+@pytest.mark.parametrize("error", [RuntimeFailure("Spark is gone"), StoreError("the disk is full")])
+def test_what_the_job_cannot_do_now_is_told_with_its_trace_in_the_log(
+    http: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    with monkeypatch.context() as faulty, caplog.at_level(logging.ERROR):
+        faulty.setattr(JobVerbs, "queries", MagicMock(side_effect=error))
+        answer = http.get("/queries")
+    assert (answer.status_code, answer.json()["message"]) == (500, str(error))
+    assert any(record.exc_info for record in caplog.records if record.name == "towpath.service.app")
+    assert http.get("/queries").status_code == 200
 
 
 def test_what_nobody_thought_of_is_told_with_its_trace_in_the_log(

@@ -38,13 +38,14 @@ log = logging.getLogger(__name__)
 
 PATIENCE_S = 60.0  # a query may need a new carrier, which takes Spark seconds to start
 
+FAILED = 500
 CODES: tuple[tuple[type[TowpathError], int], ...] = (
     (UnknownQueryError, 404),
     (UnknownNameError, 404),
     (ProblemsError, 422),
-    (RuntimeFailure, 500),
-    (StoreError, 500),
-    (StreamError, 500),
+    (RuntimeFailure, FAILED),
+    (StoreError, FAILED),
+    (StreamError, FAILED),
     (ServiceError, 503),
 )
 REFUSED = 409  # every other error meant for the user
@@ -177,7 +178,10 @@ def _plain(value: Any) -> Any:
 
 async def _told(_: Request, error: Exception) -> Response:
     assert isinstance(error, TowpathError), "registered for these"
-    return JSONResponse(dump_error(error), next((code for kind, code in CODES if isinstance(error, kind)), REFUSED))
+    code = next((code for kind, code in CODES if isinstance(error, kind)), REFUSED)
+    if code == FAILED:
+        log.error("a request failed: %s", error, exc_info=error)
+    return JSONResponse(dump_error(error), code)
 
 
 async def _misunderstood(request: Request, error: Exception) -> Response:
