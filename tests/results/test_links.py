@@ -11,6 +11,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+from towpath.bites import MOST_ROWS
 from towpath.results import compact
 from towpath.results.links import BEGINNING_US, Link, LinkFeed, LinkIndex, Position, Turn, low_water, mark, read_link
 
@@ -42,9 +43,10 @@ class Carrier:
         return Turn(str(self.root), fragment, ("v",), windowed=False, span_us=SPAN)
 
 
-def feed(folder: Path) -> LinkFeed:
+def feed(folder: Path, most_rows: int = MOST_ROWS) -> LinkFeed:
     schema = SCHEMA.serialize().to_pybytes().hex()
-    spec = {"folder": str(folder / "links"), "index": str(folder / "files"), "schema": schema, "time": "result_time"}
+    places = {"folder": str(folder / "links"), "index": str(folder / "files")}
+    spec = {**places, "schema": schema, "time": "result_time", "most_rows": most_rows}
     return LinkFeed(spec)
 
 
@@ -244,3 +246,17 @@ def test_a_link_is_written_and_read(tmp_path: Path) -> None:
     link.write(tmp_path)
     assert read_link(tmp_path / "a.json") == link
     assert read_link(tmp_path / "b.json") is None
+
+
+def test_a_backlog_of_a_link_comes_in_bites(tmp_path: Path) -> None:
+    carrier = Carrier(tmp_path / "c0")
+    for second in range(0, 600, 60):
+        rows = [Row(1, (second + n) * 1000 * MS, second + n, born=(second + n) * 1000 * MS) for n in range(60)]
+        carrier.run(rows, (second + 100) * 1000 * MS)
+    Link("a", 1, True, (carrier.turn(1),)).write(tmp_path / "links")
+    reader, position, bites = feed(tmp_path, most_rows=100), Position(), []
+    while (end := reader.advance(position)) != position:
+        bites.append(rows_between(reader, position, end))
+        position = end
+    assert [value for bite in bites for _, _, value in bite] == list(range(600))
+    assert max(map(len, bites)) <= 101

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towpath.bites import MOST_ROWS
 from towpath.errors import StreamError
 from towpath.streams import feed as feeds
 from towpath.streams.feed import Feed, Position
@@ -37,6 +38,7 @@ class Bench:
     root: Path
     names: tuple[str, ...] = STREAMS
     idle_after_ms: int = 0
+    most_rows: int = MOST_ROWS
     more: list[dict[str, Any]] = field(default_factory=list)
     written: Rows = field(default_factory=Counter)
     files: int = 0
@@ -60,6 +62,7 @@ class Bench:
             "anchor_us": 0,
             "index": str(self.root / "store" / "files"),
             "drain": str(self.root / "drain"),
+            "most_rows": self.most_rows,
             "rejected": str(self.root / "rejected"),
             "streams": [*streams, *self.more],
         }
@@ -110,13 +113,17 @@ STEP = st.one_of(
 )
 
 
-@given(st.lists(STEP, max_size=25), st.lists(st.booleans(), min_size=25, max_size=25))
+@given(
+    st.lists(STEP, max_size=25),
+    st.lists(st.booleans(), min_size=25, max_size=25),
+    st.sampled_from((1, 3, 10, MOST_ROWS)),
+)
 @settings(max_examples=80, deadline=None)
 def test_slices_hold_every_row_once_aligned_and_again_the_same(
-    steps: list[tuple[str, list[int]] | None], reopened: list[bool]
+    steps: list[tuple[str, list[int]] | None], reopened: list[bool], most_rows: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder))
+        bench = Bench(Path(folder), most_rows=most_rows)
         feed, position, seen = bench.feed(), Position(), Counter[tuple[str, int, int]]()
         history: list[tuple[Position, Position, Rows]] = []
         for step, reopen in zip(steps, reopened, strict=False):
@@ -131,8 +138,10 @@ def test_slices_hold_every_row_once_aligned_and_again_the_same(
             seen += new
             position = Position.from_json(json.loads(json.dumps(end.to_json())))
         bench.drain()
-        end = feed.advance(position)
-        assert seen + rows(feed, position, end) == bench.written
+        while (end := feed.advance(position)) != position:
+            seen += rows(feed, position, end)
+            position = end
+        assert seen == bench.written
         for start, stop, expected in history:
             assert rows(bench.feed(), start, stop) == expected
 
@@ -165,6 +174,21 @@ def test_a_stream_without_rows_holds_the_others_back(bench: Bench) -> None:
     bench.write("c", 7)
     end = feed.advance(Position())
     assert rows(feed, Position(), end) == Counter({("c", 2, 7): 1})
+
+
+def test_a_backlog_comes_in_bites_by_event_time(bench: Bench) -> None:
+    bench.most_rows = 40
+    for begin in range(0, 300, 100):
+        for name in STREAMS[::-1]:
+            bench.write(name, *range(begin, begin + 100))
+    feed, position, bites = bench.feed(), Position(), []
+    while (end := feed.advance(position)) != position:
+        bites.append(rows(feed, position, end))
+        position = end
+    assert sum(bites, Counter()) == bench.written
+    assert max(bite.total() for bite in bites) <= 40 + 2 * len(STREAMS), "an estimate, and here a good one"
+    newest = [max(t for _, _, t in bite) for bite in bites if bite]
+    assert all(min(t for _, _, t in bite) > before for before, bite in zip(newest, bites[1:], strict=False) if bite)
 
 
 def test_a_late_file_is_not_withheld(bench: Bench) -> None:
@@ -292,6 +316,7 @@ def test_a_row_is_either_read_once_or_refused_once(files: list[list[tuple[str, s
             "schema": SCHEMA.serialize().to_pybytes().hex(),
             "anchor_us": 0,
             "drain": str(root / "drain"),
+            "most_rows": MOST_ROWS,
             "rejected": str(root / "rejected"),
             "streams": [{"name": "s", "source": source, "part": None, "idle_after_ms": 0}],
         }
@@ -345,9 +370,21 @@ def test_a_generator_runs_with_the_clock(tmp_path: Path, monkeypatch: pytest.Mon
     assert feed.advance(first) == first
 
 
+def test_a_generator_catches_up_in_bites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds.time, "time_ns", lambda: 60 * SECOND * 1000)
+    bench = generated(tmp_path, None)
+    bench.most_rows = 1000
+    feed, position, bites = bench.feed(), Position(), []
+    while (end := feed.advance(position)) != position:
+        bites.append(count(feed, position, end))
+        position = end
+    assert bites == [2000, 2000, 2000]
+
+
 @pytest.mark.parametrize(("rows", "expected"), [(None, 500), (9000, 9000)])
 def test_draining_runs_a_generator_to_its_end_in_bites(tmp_path: Path, rows: int | None, expected: int) -> None:
     bench = generated(tmp_path, rows)
+    bench.most_rows = 1000
     bench.drain(at_us=5 * SECOND)
     feed, position, bites = bench.feed(), Position(), []
     while (end := feed.advance(position)) != position:

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from towpath.bench.feeder import Feeder
 from towpath.bench.steps import Say, Trigger
 from towpath.bench.workloads import DDL, Kind
-from towpath.spark.inputs import FILES_PER_TRIGGER
+from towpath.spark.inputs import MOST_FILES
 from towpath.spark.node import NodeSettings, open_session
 
 MEMORY = "6g"
@@ -54,7 +54,7 @@ SETTINGS = (
 
 
 def read(spark: SparkSession, data: Path, setting: Setting) -> DataFrame:
-    reader = spark.readStream.schema(DDL).option("maxFilesPerTrigger", FILES_PER_TRIGGER)
+    reader = spark.readStream.schema(DDL).option("maxFilesPerTrigger", MOST_FILES)
     rows = reader.parquet(str(data))
     return rows if setting.partitions is None else rows.coalesce(setting.partitions)
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from towpath.bites import Pending, until_us
 from towpath.errors import StoreError
 from towpath.linefile import LineFile
 from towpath.results import log
@@ -146,6 +147,7 @@ class LinkFeed:
         self._index = LinkIndex(Path(spec["index"]))
         self._schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(spec["schema"])))
         self._time: str = spec["time"]
+        self._most_rows: int = spec["most_rows"]
         self._spans: dict[str, dict[Path, Span]] = {}  # of the files of each log
 
     # --- positions ---------------------------------------------------------------------------------------------------
@@ -170,8 +172,17 @@ class LinkFeed:
         if self._links() != before:
             # A fence was set in between: what was read may be somebody else's to give. The next look is soon.
             return start
+        frontier = self._bite([before[name] for name in members] + joining, start.released_us, frontier)
         self._index.join([Joined(link.name, link.id, start.released_us) for link in joining])
         return Position(len(self._index.joined()), max(start.released_us, frontier))
+
+    def _bite(self, links: Sequence[Link], released_us: int, frontier_us: int) -> int:
+        """Not all at once, should there be much."""
+        if frontier_us - released_us <= NEAR_US:
+            return frontier_us
+        spans = [s for root in {t.root for link in links for t in link.turns} for s in self._files(root).values()]
+        waiting = [Pending(s.oldest_us, s.newest_us, s.rows, released_us) for s in spans if s.newest_us > released_us]
+        return until_us(waiting, released_us, frontier_us, self._most_rows)
 
     def _links(self) -> dict[str, Link]:
         try:

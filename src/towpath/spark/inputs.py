@@ -9,6 +9,7 @@ through a feed.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.arrow import arrow_schema
+from towpath.bites import MOST_ROWS
 from towpath.plan.assignment import input_column
 from towpath.schema import STREAM, Stream, Type, internal
 from towpath.spark.feeds import FEED
@@ -26,7 +28,9 @@ from towpath.spark.types import NO_CORRUPT, ddl
 from towpath.streams.definition import StreamDef, described
 from towpath.streams.sources import FilesSource, KafkaSource
 
-FILES_PER_TRIGGER = 1000  # so that catching up comes in bites
+# So that catching up comes in bites, of Parquet files. Spark takes one bound only, so it is told of the smaller one.
+MOST_BYTES = 256 << 20
+MOST_FILES = 1000
 EVER = "36500d"  # Spark passes over files that are older than those it has seen by so much
 
 
@@ -85,6 +89,7 @@ def open_links(
         "index": str(place.index),
         "schema": arrow_schema(types).serialize().to_pybytes().hex(),
         "time": stream.time,
+        "most_rows": MOST_ROWS,
     }
     raw = (
         spark.readStream.format(LINKS)
@@ -142,13 +147,24 @@ def _native(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace
     assert isinstance(first, FilesSource)
     columns = {c.name: c.type for c in streams[0].stream.columns}
     reader = spark.readStream.format(first.format).schema(ddl(columns))
-    reader = reader.option("maxFilesPerTrigger", FILES_PER_TRIGGER).option("maxFileAge", EVER).option(*NO_CORRUPT)
-    rows = reader.load(place.let_in(streams)).toDF(*map(internal, columns))
+    reader = reader.option("maxFileAge", EVER).option(*NO_CORRUPT)
+    path = place.let_in(streams)
+    rows = reader.option("maxBytesPerTrigger", _most_bytes(path)).load(path).toDF(*map(internal, columns))
     if first.part is None:
         return rows.withColumn(STREAM, F.lit(streams[0].stream.name))
     column = first.part[0]
     parts = [(s.source.part[1], s.stream.name) for s in streams if isinstance(s.source, FilesSource) and s.source.part]
     return _told_apart(spark, rows, parts, internal(column), columns[column])
+
+
+def _most_bytes(folder: str) -> int:
+    """By the files that are there: a backlog of small ones is bounded by their number."""
+    try:
+        with os.scandir(folder) as entries:
+            sizes = [entry.stat().st_size for entry in entries if not entry.name.startswith(".") and entry.is_file()]
+    except OSError:
+        sizes = []  # elsewhere than on a disk
+    return max(1, min(MOST_BYTES, MOST_FILES * sum(sizes) // len(sizes))) if sizes else MOST_BYTES
 
 
 def _topic(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:
@@ -184,6 +200,7 @@ def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) 
     columns = {c.name: c.type for c in first.columns}
     spec = {
         "time": first.time,
+        "most_rows": MOST_ROWS,
         "schema": arrow_schema(columns).serialize().to_pybytes().hex(),
         "anchor_us": place.anchor_us,
         "index": str(place.index),

@@ -24,6 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from towpath.bites import Pending, until_us
 from towpath.linefile import LineFile
 from towpath.streams.base import Generator
 from towpath.streams.files import FIELD, Folder, Listed, StoredFile
@@ -32,7 +33,7 @@ from towpath.streams.registry import generator
 from towpath.streams.rejected import DeadLetters
 
 BEGINNING_US = -(2**62)
-# How much stream time one batch of a finished generator may hold, so that catching up comes in bites.
+# How much stream time one batch of a generator may hold at least, so that catching up comes in bites.
 CATCH_UP_US = 20_000_000
 
 
@@ -94,6 +95,7 @@ class Feed:
         self._anchor_us: int = spec["anchor_us"]
         self._index = LineFile(Path(spec["index"]))
         self._drain = Path(spec["drain"])
+        self._most_rows: int = spec["most_rows"]
         self._files: dict[str, _Growing] = {}
         self._generators: dict[str, Generator] = {}
         for stream in spec["streams"]:
@@ -115,8 +117,17 @@ class Feed:
         """The newest position that may be released now."""
         drained_at = self._drained_at()
         self._discover()
-        released = max(start.released_us, self._frontier(draining=drained_at is not None))
+        frontier = max(start.released_us, self._frontier(draining=drained_at is not None))
+        released = until_us(self._pending(start), start.released_us, frontier, self._most_rows)
         return Position(len(self._known), released, self._elapsed(start.elapsed_us, drained_at))
+
+    def _pending(self, start: Position) -> list[Pending]:
+        found = []
+        for n in range(self._passed, len(self._known)):
+            file, after = self._known[n][1], start.released_us if n < start.files else BEGINNING_US
+            if file.rows and file.newest_us > after:
+                found.append(Pending(file.oldest_us, file.newest_us, file.rows, after))
+        return found
 
     def _frontier(self, *, draining: bool) -> int:
         now = time.monotonic()
@@ -136,8 +147,12 @@ class Feed:
         end = int(max(ends)) if len(ends) == len(self._generators) else None
         if drained_at is None:
             now = time.time_ns() // 1000 - self._anchor_us
-            return max(before, now if end is None else min(now, end))
-        return max(before, min(drained_at - self._anchor_us if end is None else end, before + CATCH_UP_US))
+            return max(before, min(now if end is None else min(now, end), before + self._bite_us))
+        return max(before, min(drained_at - self._anchor_us if end is None else end, before + self._bite_us))
+
+    @property
+    def _bite_us(self) -> int:
+        return max(CATCH_UP_US, int(self._most_rows / sum(g.rate for g in self._generators.values()) * 1e6))
 
     def _drained_at(self) -> int | None:
         try:
