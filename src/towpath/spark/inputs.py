@@ -31,6 +31,7 @@ from towpath.streams.sources import FilesSource, KafkaSource
 # So that catching up comes in bites, of Parquet files. Spark takes one bound only, so it is told of the smaller one.
 MOST_BYTES = 256 << 20
 MOST_FILES = 1000
+TICKS_KEPT = 100
 EVER = "36500d"  # Spark passes over files that are older than those it has seen by so much
 
 
@@ -52,10 +53,17 @@ class InputPlace:
         return self.folder / "ticks"
 
     def tick(self, event_us: int) -> None:
-        """Files, because Spark reads them without a Python process of their own."""
+        """Files, because Spark reads them without a Python process of their own.
+
+        Old ones go: only the newest counts, and a micro-batch that is repeated after a crash has read one of the last.
+        """
+        there = sorted(self.ticks.glob("*.csv"))
+        number = int(there[-1].stem) + 1 if there else 0  # never a name that Spark has seen
         scratch = self.folder / ".tick"
         scratch.write_text(f"{event_us}\n")
-        scratch.rename(self.ticks / f"{len(list(self.ticks.iterdir())):09}.csv")
+        scratch.rename(self.ticks / f"{number:09}.csv")
+        for old in there[:-TICKS_KEPT]:
+            old.unlink(missing_ok=True)
 
 
 def open_input(
@@ -218,5 +226,6 @@ def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) 
 
 
 def _ticks(spark: SparkSession, place: InputPlace) -> DataFrame:
-    lines = spark.readStream.format("csv").schema("us bigint").load(str(place.ticks))
+    reader = spark.readStream.format("csv").schema("us bigint").option("ignoreMissingFiles", True)
+    lines = reader.load(str(place.ticks))
     return lines.select(F.timestamp_micros("us").alias("_event"))
