@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -27,17 +28,16 @@ RETENTION = 24 * HOUR
 class Job:
     """A job whose clocks are the test's."""
 
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, root: Path) -> None:
         self.now_us = 0
         self.store = Store(root)
         self.node: MagicMock = quiet_node()
-        monkeypatch.setattr("towpath.control.engine.time.monotonic", lambda: self.now_us / 1e6)
         self.engine = self.open()
 
     def open(self) -> Engine:
         journal = Journal(self.store.journal, now_us=lambda: self.now_us)
-        nodes = {"a": self.node}
-        return Engine(self.store, journal, nodes, CATALOG, idle_after_s=None, retention_us=RETENTION)
+        clocks: dict[str, Any] = {"retention_us": RETENTION, "clock": lambda: self.now_us / 1e6}
+        return Engine(self.store, journal, {"a": self.node}, CATALOG, idle_after_s=None, **clocks)
 
     def submit(self, name: str, kind: str = "filter", sink: dict[str, str] | None = None) -> None:
         self.engine.submit([Request(parse(SQL[kind], CATALOG, name), sink=sink)])
@@ -65,8 +65,8 @@ class Job:
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
-    job = Job(tmp_path / "store", monkeypatch)
+def job(tmp_path: Path) -> Iterator[Job]:
+    job = Job(tmp_path / "store")
     yield job
     job.engine.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -215,3 +215,33 @@ def links(quick: bool, as_json: bool) -> None:
             seconds = (f"{cost.delay_s:.1f} s", f"{cost.cpu:.2f} cores", f"{cost.micro_batch_s:.2f} s", hop)
             table.add_row(name, way, f"{cost.rows_per_s:,.0f} rows/s", *seconds)
     print_data(table)
+
+
+@command.command("month", epilog="Example: towpath bench month --json")
+@click.option("--quick", is_flag=True, help="Only see whether everything works: small numbers that mean nothing.")
+@json_option
+def month(quick: bool, as_json: bool) -> None:
+    """Run a month of a store in minutes, and see whether anything grows.
+
+    10,000 queries stand, and every hour one in a hundred is replaced. The clock is the bench's and Spark is left out;
+    journal, assignment tables, results logs and sinks are real. It takes about five minutes.
+    """
+    from towpath.bench.month import QUICK, Plan, run
+
+    with _progress() as tell:
+        report = run(QUICK if quick else Plan(), lambda text: tell("month", "towpath", text))
+    if as_json:
+        click.echo(json.dumps(report.to_json()))
+        return
+    costs = Table("milliseconds for", "at the beginning", "at the end", "ratio")
+    begin, end = asdict(report.cost["begin"]), asdict(report.cost["end"])
+    for name, ratio in report.ratios.items():
+        costs.add_row(name, f"{begin[name]:.2f}", f"{end[name]:.2f}", f"{ratio:.2f}")
+    sizes = Table("kept", *report.size)
+    for part in report.size["end"].bytes:
+        sizes.add_row(f"{part}, kB", *(f"{size.bytes[part] / 1000:,.0f}" for size in report.size.values()))
+    for kind in report.size["end"].rows:
+        sizes.add_row(f"journal, {kind}", *(f"{size.rows[kind]:,}" for size in report.size.values()))
+    sizes.add_row("journal, history", *(f"{size.history:,}" for size in report.size.values()))
+    sizes.add_row("files", *(f"{size.files:,}" for size in report.size.values()))
+    print_data(costs, sizes, f"{report.replaced:,} queries replaced in {report.plan.hours:,} hours")

@@ -51,11 +51,13 @@ class Engine:
         *,
         idle_after_s: float | None,
         retention_us: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._journal = journal
         self._nodes = dict(nodes)
         self._catalog = catalog
+        self._clock = clock  # it only goes on
         self.admit: Admit | None = None
         self._slow: set[str] = set()  # nodes
         self._idle = None if idle_after_s is None else Idle(idle_after_s)
@@ -202,7 +204,8 @@ class Engine:
         return events
 
     def _forget(self) -> None:
-        retired = [] if self._undone else self.memory.tidy(self.controller, time.monotonic())
+        busy = {instruction.carrier for instruction in self._undone}
+        retired = self.memory.tidy(self.controller, self._clock(), busy)
         if self._idle is not None:
             self._idle.forget(retired)
 
@@ -214,7 +217,7 @@ class Engine:
             heard = True
             self._quarantine.well(event.carrier)
             if self._idle is not None:
-                self._idle.hear(event, time.monotonic())
+                self._idle.hear(event, self._clock())
         if not heard:
             self.controller.miss(event.carrier)
 
@@ -252,13 +255,13 @@ class Engine:
         with self._decision() as todo:
             for fragment, node, reason in self.controller.leaving():
                 todo += self.controller.move(fragment, self._pipeline_of(fragment), node, reason)
-            todo += self.controller.stop_unneeded(time.monotonic())
+            todo += self.controller.stop_unneeded(self._clock())
 
     def _tick_idle(self) -> None:
         """A stream that has gone silent must not keep the last windows open: its event time goes on with the clock."""
         if self._idle is None:
             return
-        for carrier, n, silent_s in self._idle.due(time.monotonic(), lambda c: self._node(c).waiting(c)):
+        for carrier, n, silent_s in self._idle.due(self._clock(), lambda c: self._node(c).waiting(c)):
             record = self.controller.state.carriers[carrier]
             if is_link(record.template.family.classes[n]):
                 continue  # those who make it tell how far it has come

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from towpath.control.controller import Controller
 from towpath.control.forgetting import Dropped
@@ -28,15 +28,15 @@ class Memory:
         """The sinks of these, which were withdrawn, have everything."""
         self._fed.update(queries)
 
-    def tidy(self, controller: Controller, now_s: float) -> list[str]:
-        """Call it often: it does something now and then. All that was decided must be written down, and done.
+    def tidy(self, controller: Controller, now_s: float, busy: Set[str] = frozenset()) -> list[str]:
+        """Call it often: it does something now and then. All that was decided must be written down.
 
-        Returns the carriers that are no more.
+        `busy` are carriers with which something is to be done yet. Returns those that are no more.
         """
         if self._at is not None and now_s - self._at < EVERY_S:
             return []
         try:
-            retired = self._forget(controller, self._journal.archive.orphans() if self._at is None else Dropped())
+            retired = self._forget(controller, self._journal.archive.orphans() if self._at is None else Dropped(), busy)
             self._at = now_s
             return retired
         except sqlite3.OperationalError as error:
@@ -45,7 +45,7 @@ class Memory:
             log.warning("what is over stays in the journal for now: %s", error)
             return []
 
-    def _forget(self, controller: Controller, orphans: Dropped) -> list[str]:
+    def _forget(self, controller: Controller, orphans: Dropped, busy: Set[str]) -> list[str]:
         archive, forgetting = self._journal.archive, controller.forgetting
         dropped = forgetting.drop()
         kept = controller.state
@@ -54,7 +54,7 @@ class Memory:
         archive.mark_fed(self._fed)
         self._fed.clear()
         archive.forget(None if self._retention_us is None else self._journal.now_us() - self._retention_us, dropped)
-        retired = archive.retire(forgetting.idle_carriers())
+        retired = archive.retire([name for name in forgetting.idle_carriers() if name not in busy])
         forgetting.retire(retired)
         self._store.remove_others(kept.carriers)
         return retired
