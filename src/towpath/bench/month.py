@@ -228,7 +228,7 @@ class Month:
             if hour == self._plan.retention_hours + 1:
                 size["retention"] = self._size()
             if hour % 24 == 0:
-                say(f"day {hour // 24}: {self.replaced:,} queries replaced, {self._size().total / 1e6:,.0f} MB")
+                say(f"day {hour // 24}: {self.replaced:,} queries replaced")
         cost["end"], size["end"] = self._cost(), self._size()
         self._engine.close()
         return Report(self._plan, self.replaced, time.monotonic() - begun, cost, size)
