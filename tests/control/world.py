@@ -173,7 +173,8 @@ class World:
             carrier = self.carriers.setdefault(record.id, Carrier(len(record.template.family.classes)))
             match instruction:
                 case Publish():
-                    carrier.publish(record.version, self.controller.table_change(record.id))
+                    with self.controller.publishing(record.id) as change:
+                        carrier.publish(record.version, change)
                     assert carrier.tables[-1].fragments == _fragments(self.controller.rows(record.id))
                 case StartCarrier():
                     assert not carrier.running

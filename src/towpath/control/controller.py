@@ -15,6 +15,7 @@ How a query comes and goes without anything being restarted:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from towpath.control.aside import Aside
@@ -299,12 +300,9 @@ class Controller:
         """The assignment table of a carrier."""
         return self._ledger.rows(carrier)
 
-    def table_change(self, carrier: str) -> TableChange:
-        """What a carrier's table needs to be published; it counts as published then, unless `publish_whole` is told."""
-        return self._ledger.table_change(carrier)
-
-    def publish_whole(self, carrier: str) -> None:
-        self._ledger.publish_whole(carrier)
+    def publishing(self, carrier: str) -> AbstractContextManager[TableChange]:
+        """What a carrier's table needs; it counts as published when nothing was raised."""
+        return self._ledger.publishing(carrier)
 
     # --- decisions ---------------------------------------------------------------------------------------------------
 

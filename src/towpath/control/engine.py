@@ -19,7 +19,7 @@ from towpath.control.guard import Guard
 from towpath.control.history import Kind
 from towpath.control.idle import Idle
 from towpath.control.journal import Journal
-from towpath.control.linkfiles import LinkFiles
+from towpath.control.linkfiles import LinkFiles, concerns_links
 from towpath.control.memory import Memory
 from towpath.control.quarantine import Quarantine
 from towpath.control.records import CarrierRecord, PartRecord
@@ -395,8 +395,8 @@ class Engine:
             yield todo
             if self.controller.changed:
                 self._journal.save(self.controller.changed.values())
+                self._links_told &= not concerns_links(self.controller.changed.values())
                 self.controller.changed.clear()
-                self._links_told = False
         except BaseException:  # also Ctrl-C
             if self.controller.changed:
                 self.controller.take_back(self._journal.load(), live)
@@ -433,21 +433,14 @@ class Engine:
         node = self._node(carrier.id)
         match instruction:
             case Publish():
-                self._publish(node, carrier)
+                with self.controller.publishing(carrier.id) as change:
+                    node.publish(carrier.id, carrier.template, carrier.version, change)
             case StartCarrier():
                 log.info("starting carrier %s on %s: %s", carrier.id, carrier.node, carrier.template.family.kind)
                 node.start(carrier.id, carrier.template, carrier.epoch, self.controller.banned(carrier.id))
             case StopCarrier():
                 log.info("stopping carrier %s on %s", carrier.id, carrier.node)
                 node.stop(carrier.id)
-
-    def _publish(self, node: Runtime, carrier: CarrierRecord) -> None:
-        change = self.controller.table_change(carrier.id)
-        try:
-            node.publish(carrier.id, carrier.template, carrier.version, change)
-        except BaseException:
-            self.controller.publish_whole(carrier.id)
-            raise
 
     def _node(self, carrier: str) -> Runtime:
         return self._nodes[self.controller.state.carriers[carrier].node]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -212,14 +213,16 @@ class Ledger:
         # On a node that does not answer it is started when that node, or another, does (failover.py).
         return [StartCarrier(c.id) for c in stopped if c.node not in self.lost]
 
-    def table_change(self, carrier: str) -> TableChange:
-        """What the next publication has to bring. It counts as done: `publish_whole` takes that back."""
-        before = self._unpublished.get(carrier)
-        self._unpublished[carrier] = _Unpublished(self.state.carriers[carrier].version)
+    @contextmanager
+    def publishing(self, carrier: str) -> Iterator[TableChange]:
+        """What a publication has to bring; after one that fails it is the whole table."""
+        before = self._unpublished.pop(carrier, None)
         if before is None:
-            return TableChange(self.rows(carrier))
-        came = [row for fragment in before.came.values() for row in fragment.rows]
-        return TableChange(came, list(before.left), before.version)
+            yield TableChange(self.rows(carrier))
+        else:
+            came = [row for fragment in before.came.values() for row in fragment.rows]
+            yield TableChange(came, list(before.left), before.version)
+        self._unpublished[carrier] = _Unpublished(self.state.carriers[carrier].version)
 
     def publish_whole(self, carrier: str) -> None:
         """Nobody knows what was published last."""

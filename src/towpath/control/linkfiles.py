@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from towpath.control.links import Links
-from towpath.control.records import CarrierRecord
+from towpath.control.records import CarrierRecord, FragmentRecord, PartRecord, QueryRecord, Record
 from towpath.results.links import Link, mark
 from towpath.schema import is_link
 from towpath.store import Store
+
+
+def concerns_links(changed: Iterable[Record]) -> bool:
+    """Whether what changed may be told in a link's file: not how far carriers have come, the most frequent news."""
+    return any(isinstance(record, FragmentRecord | PartRecord | QueryRecord) for record in changed)
 
 
 class LinkFiles:
