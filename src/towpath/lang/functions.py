@@ -46,7 +46,7 @@ def _concat(arguments: list[exp.Expression]) -> exp.Expression:
 
 
 def combined(kind: type[exp.Expression], operands: list[exp.Expression]) -> exp.Expression:
-    """A chain of an operator that may be grouped in any way. A long one is balanced: who walks an expression recurses."""
+    """A chain of an operator that may be grouped in any way; a long one is balanced, since who walks it recurses."""
     if len(operands) <= LONGEST_CHAIN:
         return reduce(lambda left, right: kind(this=left, expression=right), operands)
     middle = len(operands) // 2
