@@ -1,6 +1,8 @@
 # A newcomer needs two lines: `make setup` and `make demo`. The other targets set up by themselves when needed.
 SHELL := /bin/bash
 VENV := .venv
+# Makes the environment; without one, the newest that is here.
+PYTHON :=
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 LOCK := requirements-dev.lock
@@ -8,7 +10,7 @@ LOCK := requirements-dev.lock
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-live test-long test-chaos lint bench lock clean
+.PHONY: help setup demo test test-quick test-live test-long test-chaos lint bench lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +20,7 @@ setup: $(INSTALLED) ## Make .venv with everything towpath needs, and see to a Ja
 
 # The lock only constrains, so that another Python version may need other packages than the one it was made with.
 $(INSTALLED): pyproject.toml $(LOCK)
-	@scripts/venv.sh $(VENV)
+	@scripts/venv.sh $(VENV) $(PYTHON)
 	@echo "installing towpath and its packages into $(VENV) (the first time about 600 MB, a few minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) --editable '.[dev]'
 	@touch $@
@@ -28,6 +30,9 @@ demo: setup ## Run towpath on a generated market and check its answers
 
 test: setup ## Run the tests, without those that need several processes or take long
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m "not live and not long and not chaos"
+
+test-quick: $(INSTALLED) ## Run the tests that start no Spark, also with another Python: VENV=.venv-3.13 PYTHON=python3.13
+	@$(BIN)/python -m pytest -m "not spark and not live and not long and not chaos" -p no:cacheprovider
 
 test-live: setup ## Run the tests with Spark Connect endpoints, Kafka and the service
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m "live and not long"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the virtual environment $1 with the newest Python that is here and new enough.
+# Makes the virtual environment $1 with the Python $2, or with the newest that is here and new enough.
 set -euo pipefail
 
 VENV=$1
@@ -57,7 +57,7 @@ EOF
 }
 
 if [[ -x $VENV/bin/python ]] && new_enough "$VENV/bin/python"; then exit; fi
-python=$(first_that_makes_venvs || candidates | head -n 1)
+python=${2:-$(first_that_makes_venvs || candidates | head -n 1)}
 [[ -n $python ]] || what_to_do
 makes_venvs "$python" || add_venv_module "$python"
 say "making $VENV with $("$python" -V)"

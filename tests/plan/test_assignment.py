@@ -30,7 +30,7 @@ def assigned(sql: str, template: Template | None = None) -> list[Row]:
 def test_a_filter() -> None:
     sql = "SELECT price FROM bids WHERE channel IN ('web', 'app') AND lane > 2 AND price + lane < 9 AND price * 2 > 5"
     common = {"_fragment": 7, "_probe": 0, "s_i0": "bids", "lo_i0_lane": 3, "hi_i0_lane": None}
-    constants = {"residuals_mask": 3, "r0_p0": 2, "r0_p1": 5, "r1_p0": 9}
+    constants = {"residuals_mask0": 3, "r0_p0": 2, "r0_p1": 5, "r1_p0": 9}
     assert assigned(sql) == [common | constants | {"e_i0_channel": channel} for channel in ("app", "web")]
 
 
@@ -39,8 +39,8 @@ def test_an_aggregate() -> None:
     assert assigned(sql) == [
         {
             **{"_fragment": 7, "_probe": 0, "s_i0": "bids", "w_range": 4_000_000, "w_slide": 2_000_000},
-            **{"groups_mask": 1, "aggregates_mask": 3},
-            **{"computed_mask": 1, "x0_p0": 5, "having_mask": 1, "h0_p0": 1.5},
+            **{"groups_mask0": 1, "aggregates_mask0": 3},
+            **{"computed_mask0": 1, "x0_p0": 5, "having_mask0": 1, "h0_p0": 1.5},
         }
     ]
 
@@ -66,7 +66,7 @@ def test_a_row_in_a_wider_template_uses_its_own_slots() -> None:
     assert assigned(narrow, wide) == [
         {
             **{"_fragment": 7, "_probe": 1, "s_i0": "bids"},
-            **{"residuals_mask": 2, "r1_p0": 3, "computed_mask": 2, "x1_p0": 1},
+            **{"residuals_mask0": 2, "r1_p0": 3, "computed_mask0": 2, "x1_p0": 1},
         }
     ]
 
@@ -74,7 +74,7 @@ def test_a_row_in_a_wider_template_uses_its_own_slots() -> None:
 @pytest.mark.parametrize("copies", [1, 2, 3])
 def test_a_shape_used_several_times_has_its_constants_apart(copies: int) -> None:
     (row,) = assigned("SELECT price FROM bids WHERE " + " AND ".join(f"price + lane <> {n}" for n in range(copies)))
-    assert row["residuals_mask"] == 2**copies - 1
+    assert row["residuals_mask0"] == 2**copies - 1
     assert [row[f"r{n}_p0"] for n in range(copies)] == list(range(copies))
 
 

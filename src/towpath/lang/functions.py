@@ -9,6 +9,7 @@ from functools import reduce
 
 from sqlglot import exp
 
+LONGEST_CHAIN = 16
 Build = Callable[[list[exp.Expression]], exp.Expression]
 
 
@@ -41,7 +42,15 @@ def _if(arguments: list[exp.Expression]) -> exp.Expression:
 
 
 def _concat(arguments: list[exp.Expression]) -> exp.Expression:
-    return reduce(lambda left, right: exp.DPipe(this=left, expression=right), arguments)
+    return combined(exp.DPipe, arguments)
+
+
+def combined(kind: type[exp.Expression], operands: list[exp.Expression]) -> exp.Expression:
+    """A chain of an operator that may be grouped in any way; a long one is balanced, since who walks it recurses."""
+    if len(operands) <= LONGEST_CHAIN:
+        return reduce(lambda left, right: kind(this=left, expression=right), operands)
+    middle = len(operands) // 2
+    return kind(this=combined(kind, operands[:middle]), expression=combined(kind, operands[middle:]))
 
 
 def case(branches: Iterable[tuple[exp.Expression, exp.Expression]], default: exp.Expression | None) -> exp.Case:

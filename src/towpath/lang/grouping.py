@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Set
 
 from sqlglot import exp
 
@@ -32,7 +32,7 @@ def refuse_window_columns(expressions: Iterable[exp.Expression], where: str, pro
                 problems.add(column, f"{column.name} is not known {where}", hint)
 
 
-def check_grouped(expr: exp.Expression, keys: Sequence[exp.Expression], problems: Problems) -> None:
+def check_grouped(expr: exp.Expression, keys: Set[exp.Expression], problems: Problems) -> None:
     """Outside of aggregate calls only grouped expressions and the window's bounds have one value per result."""
     if expr in keys:
         return

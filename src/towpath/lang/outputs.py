@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from towpath.lang.budget import LONGEST_NAME
 from towpath.lang.functions import AGGREGATE_NODES
 from towpath.lang.names import output_name
 from towpath.lang.query import WINDOW
@@ -51,6 +52,11 @@ def check_names(outputs: Iterable[Output], problems: Problems) -> None:
             hint = "name the columns one by one" if written.endswith("*") else f"write {written} AS another_name"
             problems.add(output.node, message, hint)
         seen.add(output.name.lower())
+        if len(output.name) > LONGEST_NAME:
+            message = (
+                f"the name of an output column has {len(output.name):,} characters, at most {LONGEST_NAME} are allowed"
+            )
+            problems.add(output.node, message, "give it a shorter name with AS")
 
 
 def read_group_by(raw: exp.Select, outputs: list[Output], scope: Scope, problems: Problems) -> list[exp.Expression]:
@@ -61,7 +67,7 @@ def read_group_by(raw: exp.Select, outputs: list[Output], scope: Scope, problems
     names = {o.name.lower(): o.expr for o in outputs}
     keys: list[exp.Expression] = []
     for node in group.expressions:
-        key = _position(node, outputs, problems) or scope.expression(node, names, last=True)
+        key = _position(node, outputs, scope, problems) or scope.expression(node, names, last=True)
         # Each window is a group of its own anyway.
         if key not in keys and not _of_window(key):
             keys.append(key)
@@ -82,11 +88,11 @@ def _of_window(key: exp.Expression) -> bool:
     return bool(columns) and all(c.text("table") == WINDOW for c in columns) and not key.find(*AGGREGATE_NODES)
 
 
-def _position(node: exp.Expr, outputs: list[Output], problems: Problems) -> exp.Expression | None:
+def _position(node: exp.Expr, outputs: list[Output], scope: Scope, problems: Problems) -> exp.Expression | None:
     """`GROUP BY 1` is the first output column."""
     if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdecimal():
         return None
     if len(node.this) > 4 or not 1 <= int(node.this) <= len(outputs):
         problems.add(node, f"there is no output column {node.this}", f"SELECT has {len(outputs)}")
         return Unknown()
-    return outputs[int(node.this) - 1].expr.copy()
+    return scope.budget.copied(outputs[int(node.this) - 1].expr, node)

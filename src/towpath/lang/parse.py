@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from towpath.errors import QueryError
+from towpath.lang.budget import MOST_PARTS, MOST_SELECTS, Budget, TooLarge
 from towpath.lang.literals import cast
 from towpath.lang.query import Item, Query, Select
 from towpath.lang.refusals import refuse_clauses
@@ -28,6 +29,10 @@ def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
             selects = _read_selects(tree, catalog, problems)
     except RecursionError:
         problems.add((0, 1), "the query is nested too deeply", "take parentheses out, or split the query")
+    except TooLarge as error:
+        message = f"the query has more than {MOST_PARTS:,} parts (columns, literals, operators and calls)"
+        hint = "split it; a name counts with all that it stands for, and what CASE compares once for each WHEN"
+        problems.add(error.place, message, hint)
     found = problems.in_order()
     if found:
         count = "a problem" if len(found) == 1 else f"{len(found)} problems"
@@ -37,7 +42,12 @@ def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
 
 def _read_selects(tree: exp.Expr, catalog: Catalog, problems: Problems) -> tuple[Select, ...]:
     raws = _union(tree, problems)
-    selects = [SelectReader(catalog, problems, named=n == 0).read(raw) for n, raw in enumerate(raws)]
+    if len(raws) > MOST_SELECTS:
+        message = f"{len(raws):,} SELECTs, at most {MOST_SELECTS} can be put together"
+        problems.add(raws[MOST_SELECTS], message, "split the query")
+        return ()
+    budget = Budget()
+    selects = [SelectReader(catalog, problems, budget, named=n == 0).read(raw) for n, raw in enumerate(raws)]
     known = [s for s in selects if s]
     if len(known) < len(raws) or not known:
         return ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from towpath.lang.budget import Budget
 from towpath.lang.functions import CHANGING, changing, did_you_mean
 from towpath.lang.literals import is_string
 from towpath.lang.query import WINDOW, Input
@@ -50,11 +51,12 @@ def lookup(name: str, known: Iterable[str]) -> str | None:
 class Scope:
     """The columns that FROM brings in; turns raw expressions into checked ones."""
 
-    def __init__(self, sources: list[Source], catalog: Catalog, problems: Problems) -> None:
+    def __init__(self, sources: list[Source], catalog: Catalog, problems: Problems, budget: Budget) -> None:
         self.sources = sources
         self._catalog = catalog
         self._streams = {i.alias: i.stream for s in sources for i in s.inputs}
         self._problems = problems
+        self.budget = budget
         self.typer = Typer(self.column_type, problems.add, problems.text)
         self._quiet = Typer(self.column_type, lambda *_: None)
 
@@ -71,7 +73,7 @@ class Scope:
         self, raw: exp.Expr, names: Mapping[str, exp.Expression] | None = None, last: bool = False
     ) -> exp.Expression:
         """A checked expression. `names` (lower case) come before the columns, or after them (`last`)."""
-        translate = Translator(self._problems, self._resolver(names or {}, last), self.resolve)
+        translate = Translator(self._problems, self.budget, self._resolver(names or {}, last), self.resolve)
         translated = translate(raw)
         self._read_moments(translated, translate)
         return translated
@@ -84,7 +86,7 @@ class Scope:
         for part in _conjuncts(raw):
             checked = self.expression(part, names)
             if isinstance(checked, exp.Between):
-                low = exp.GTE(this=checked.this.copy(), expression=checked.args["low"])
+                low = exp.GTE(this=self.budget.copied(checked.this, part), expression=checked.args["low"])
                 high = exp.LTE(this=checked.this, expression=checked.args["high"])
                 for half in (low, high):
                     mark(half, span(part) or (0, 1))
@@ -98,7 +100,7 @@ class Scope:
         chosen = self.sources if alias is None else [s for s in self.sources if s.alias.lower() == alias.lower()]
         if not chosen:
             self._unknown_alias(alias or "", node)
-        found = [(name, e.copy()) for s in chosen for name, e in (s.columns or {}).items()]
+        found = [(name, self.budget.copied(e, node)) for s in chosen for name, e in (s.columns or {}).items()]
         for _, e in found:
             mark(e, span(node) or (0, 1))
         return found
@@ -108,7 +110,7 @@ class Scope:
             known = names.get(node.name.lower()) if not node.table else None
             if known is None or (last and self._candidates(node.name)):
                 return self.resolve(node)
-            return known.copy()
+            return self.budget.copied(known, node)
 
         return resolve
 
@@ -127,7 +129,7 @@ class Scope:
         if found:
             source, name = found[0]
             assert source.columns is not None
-            return source.columns[name].copy()
+            return self.budget.copied(source.columns[name], node)
         if node.name.lower() in WINDOW_COLUMNS:
             return column(WINDOW, node.name.lower())
         return self._unknown_column(node, self.sources)
@@ -139,7 +141,7 @@ class Scope:
         name = lookup(node.name, source.columns or ())
         if source.columns is None or name is None:
             return self._unknown_column(node, [source])
-        return source.columns[name].copy()
+        return self.budget.copied(source.columns[name], node)
 
     def _candidates(self, name: str) -> list[tuple[Source, str]]:
         found = [(source, lookup(name, source.columns or ())) for source in self.sources]

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from towpath.lang.budget import MOST_WIDE, Budget
+from towpath.lang.functions import AGGREGATE_NODES
 from towpath.lang.grouping import check_grouped, is_aggregate, refuse_aggregates, refuse_window_columns
 from towpath.lang.inputs import FromReader
 from towpath.lang.joins import check_tied
@@ -22,9 +24,12 @@ from towpath.schema import Catalog
 class SelectReader:
     """Reads a SELECT, noting every mistake. A derived table is read by a reader of its own, and flattened."""
 
-    def __init__(self, catalog: Catalog, problems: Problems, *, named: bool = True, derived: bool = False) -> None:
+    def __init__(
+        self, catalog: Catalog, problems: Problems, budget: Budget, *, named: bool = True, derived: bool = False
+    ) -> None:
         self._catalog = catalog
         self._problems = problems
+        self._budget = budget
         self._named = named  # whether the names of the output columns count
         self._derived = derived
 
@@ -39,11 +44,11 @@ class SelectReader:
         return select if len(self._problems) == before else None
 
     def _inner(self) -> SelectReader | None:
-        return None if self._derived else SelectReader(self._catalog, self._problems, derived=True)
+        return None if self._derived else SelectReader(self._catalog, self._problems, self._budget, derived=True)
 
     def _select(self, raw: exp.Select, sources: list[Source], conditions: list[exp.Expr], sound: bool) -> Select:
         problems = self._problems
-        scope = Scope(sources, self._catalog, problems)
+        scope = Scope(sources, self._catalog, problems, self._budget)
         where = [c for on in [*conditions, _clause(raw, "where")] for c in scope.condition(on)]
         outputs = read_outputs(raw, scope, problems)
         group_by = read_group_by(raw, outputs, scope, problems)
@@ -53,6 +58,7 @@ class SelectReader:
         unsure = not aggregate and (is_aggregate(where) or any(v.find(Unknown) for v in values))
 
         inputs, window = read_windows(sources, None if unsure else aggregate, problems)
+        self._check_width(raw, values, group_by, having)
         self._check_places(aggregate, where, outputs, group_by, having)
         items = self._typed(scope, where, outputs, group_by, having)
         if sound:
@@ -60,6 +66,24 @@ class SelectReader:
         where = [c.copy() for s in sources for c in s.where] + where
         self._check_closed([*where, *(i.expr for i in items), *group_by, *having])
         return Select(inputs, tuple(where), items, window, tuple(group_by), tuple(having))
+
+    def _check_width(
+        self,
+        raw: exp.Select,
+        values: list[exp.Expression],
+        group_by: list[exp.Expression],
+        having: list[exp.Expression],
+    ) -> None:
+        calls = {call for value in (*values, *having) for call in value.find_all(*AGGREGATE_NODES)}
+        counts = {
+            "computed columns": sum(not isinstance(value, exp.Column) for value in values),
+            "GROUP BY expressions": len(group_by),
+            "aggregates": len(calls),
+        }
+        for what, count in counts.items():
+            if count > MOST_WIDE:
+                message = f"{count:,} {what}, at most {MOST_WIDE} are allowed in a SELECT"
+                self._problems.add(raw, message, "split it into several queries")
 
     def _check_places(
         self,
@@ -83,8 +107,9 @@ class SelectReader:
         if self._derived:
             at = next((o.node for o in outputs if is_aggregate([o.expr])), outputs[0].node if outputs else (0, 1))
             problems.add(at, "a derived table cannot aggregate", "aggregate in the outer SELECT")
+        keys = frozenset(group_by)
         for value in values + having:
-            check_grouped(value, group_by, problems)
+            check_grouped(value, keys, problems)
 
     def _typed(
         self,

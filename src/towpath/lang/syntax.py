@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import unicodedata
 from itertools import pairwise
 
 from sqlglot import Token, TokenType, exp
@@ -13,6 +15,10 @@ from towpath.lang.foreign import FOREIGN
 from towpath.lang.underline import Problems
 
 LONGEST_TEXT = 100_000
+# sqlglot takes about 15 calls for a level of parentheses. What can be read must not depend on how deep in the program
+# it is read, so there is room for the deepest nesting wherever that is.
+MOST_CALLS = 10_000
+sys.setrecursionlimit(max(sys.getrecursionlimit(), MOST_CALLS))
 STARTS = (TokenType.SELECT, TokenType.L_PAREN)
 AFTER_NO_COMMA = (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM)
 # A quote or comment that is closed, or what is neither. A closing quote stands alone, a doubled one is text.
@@ -28,6 +34,8 @@ def read(sql: str, problems: Problems) -> exp.Expr | None:
     """The tree of the only statement in the text, or None after noting the problem."""
     if len(sql) > LONGEST_TEXT:
         problems.add((0, 1), f"the text has {len(sql)} characters, at most {LONGEST_TEXT} are allowed")
+        return None
+    if _holds_no_text(sql, problems):
         return None
     tokens = _tokens(sql, problems)
     if tokens is None or not _one_select(tokens, sql, problems):
@@ -45,6 +53,15 @@ def read(sql: str, problems: Problems) -> exp.Expr | None:
         # sqlglot trips over some malformed texts instead of refusing them, such as `FROM a ? at x`.
         problems.add(parser.place(), "the text cannot be read around here")
     return None
+
+
+def _holds_no_text(sql: str, problems: Problems) -> bool:
+    for place, character in enumerate(sql):
+        if character == "\0" or unicodedata.category(character) == "Cs":
+            what = "a NUL character" if character == "\0" else "half of a character (a lone surrogate)"
+            problems.add((place, place + 1), f"the text holds {what}", "take it out")
+            return True
+    return False
 
 
 def _tokens(sql: str, problems: Problems) -> list[Token] | None:

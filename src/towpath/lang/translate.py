@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from towpath.lang.budget import DEEPEST, Budget, levels
 from towpath.lang.functions import AGGREGATES, SCALARS, case, refusal
 from towpath.lang.literals import cast, is_string, moment, moment_example, number, type_of_name
 from towpath.lang.refusals import refuse_expression
@@ -19,7 +20,6 @@ from towpath.lang.underline import Problems, mark, span
 from towpath.schema import Type
 
 Resolve = Callable[[exp.Column], exp.Expression]
-DEEPEST = 150  # levels of nesting; every later walk over the tree recurses
 
 _BINARY = (
     *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.And, exp.Or, exp.DPipe),
@@ -30,8 +30,11 @@ _BINARY = (
 class Translator:
     """`resolve` says what a column stands for; `resolve_inside` does so inside an aggregate call."""
 
-    def __init__(self, problems: Problems, resolve: Resolve, resolve_inside: Resolve | None = None) -> None:
+    def __init__(
+        self, problems: Problems, budget: Budget, resolve: Resolve, resolve_inside: Resolve | None = None
+    ) -> None:
         self._problems = problems
+        self._budget = budget
         self._resolve = resolve
         self._resolve_inside = resolve_inside or resolve
         self._depth = 0
@@ -40,8 +43,8 @@ class Translator:
         if isinstance(node, exp.Paren):
             return self(node.this)
         if self._depth >= DEEPEST:
-            self._problems.add(node, f"nested more than {DEEPEST} levels deep", "use IN for a long list of values")
-            return Unknown()
+            return self._too_deep(node)
+        self._budget.spend(node)
         self._depth += 1
         translated = self._one(node)
         self._depth -= 1
@@ -73,7 +76,12 @@ class Translator:
         if isinstance(node.this, exp.Star):
             return self._refuse(node.this)
         assert isinstance(node, exp.Column)
-        return self._resolve(node)
+        found = self._resolve(node)
+        return self._too_deep(node) if self._depth + levels(found) > DEEPEST + 1 else found
+
+    def _too_deep(self, node: exp.Expr) -> exp.Expression:
+        hint = "use IN for a long list of values; a name counts with all that it stands for"
+        return self._wrong(node, f"nested more than {DEEPEST} levels deep", hint)
 
     def _literal(self, node: exp.Expr) -> exp.Expression:
         if is_string(node):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from sqlglot import exp
 
 from towpath.errors import Problem
@@ -55,6 +57,13 @@ def position(sql: str, offset: int) -> tuple[int, int]:
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
 
+def _visible(character: str) -> str:
+    """As wide as one letter, so that the mark stays under its place: also a tab, and what no terminal takes."""
+    if character.isspace():
+        return " "
+    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in ("Cc", "Cs") else character
+
+
 def underline(sql: str, place: Span) -> str:
     """The line of the place, and ^^^^ below it; of a place that spans lines, its first line."""
     start, end = place
@@ -66,8 +75,7 @@ def underline(sql: str, place: Span) -> str:
     shown = sql[first + cut : min(last, first + cut + WIDTH)]
     left = "..." if cut else ""
     right = "..." if first + cut + WIDTH < last else ""
-    # One space for a tab (and any other white space) keeps the mark under its place.
-    line = left + "".join(" " if c.isspace() else c for c in shown) + right
+    line = left + "".join(map(_visible, shown)) + right
     if not line.strip():
         return ""
     indent = start - first - cut + len(left)

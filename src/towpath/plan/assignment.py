@@ -9,7 +9,7 @@
 | lo_/hi_...      | bounds of a range                                                    |
 | d_<i>           | RANGE of source i in microseconds                                    |
 | w_range, w_slide| the aggregate's window in microseconds                               |
-| *_mask          | which of the template's slots the fragment uses, one bit each        |
+| *_mask<m>       | which of the template's slots the fragment uses, one bit each        |
 | <slot>_p<k>     | constant k of a slot: r residual, x computed, h having               |
 """
 
@@ -18,6 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sqlglot import exp
+
+from towpath.lang.like import pattern
 from towpath.plan.boxes import Box
 from towpath.plan.constants import Value
 from towpath.plan.operators import ColumnRef
@@ -38,6 +41,7 @@ class TableChange:
     since: int | None = None  # the version that is changed; None: there is none, the rows are the whole table
 
 
+SWITCHES = 62  # of a mask, which is a BIGINT
 PREFIXES = {"residuals": "r", "computed": "x", "having": "h"}
 
 
@@ -53,12 +57,12 @@ def columns(template: Template, types: dict[ColumnRef, Type]) -> dict[str, Type]
     for column in template.ranges:
         result[name("lo", column)] = result[name("hi", column)] = widened(types[column])
     if template.family.window:
-        result |= {"w_range": Type.BIGINT, "w_slide": Type.BIGINT, "groups_mask": Type.BIGINT}
-        result["aggregates_mask"] = Type.BIGINT
+        result |= {"w_range": Type.BIGINT, "w_slide": Type.BIGINT}
+        result |= dict.fromkeys(masks("groups", template.groups), Type.BIGINT)
+        result |= dict.fromkeys(masks("aggregates", template.aggregates), Type.BIGINT)
     for part, prefix in PREFIXES.items():
         slots: tuple[Slot, ...] = getattr(template, part)
-        if slots:
-            result[f"{part}_mask"] = Type.BIGINT
+        result |= dict.fromkeys(masks(part, slots), Type.BIGINT)
         result |= {f"{prefix}{n}_p{k}": t for n, slot in enumerate(slots) for k, t in enumerate(slot.params)}
     return result
 
@@ -85,25 +89,49 @@ def rows(fragment: int, pipeline: Pipeline, template: Template) -> list[Row]:
             common[f"d_{source.alias}"] = source.range_us
     if pipeline.window is not None:
         common |= {"w_range": pipeline.window.range_us, "w_slide": pipeline.window.slide_us}
-        common["groups_mask"] = mask(pipeline.groups, template.groups)
-        common["aggregates_mask"] = mask(pipeline.aggregates, template.aggregates)
+        common |= _switches("groups", pipeline.groups, template.groups)
+        common |= _switches("aggregates", pipeline.aggregates, template.aggregates)
     for part, prefix in PREFIXES.items():
         common |= _constants(getattr(pipeline, part), getattr(template, part), part, prefix)
     return [common | _box(box, template.probes) for box in pipeline.boxes]
 
 
-def mask(used: Sequence[Slot], available: tuple[Slot, ...]) -> int:
-    return sum(1 << available.index(slot) for slot in used)
+def switch(part: str, n: int) -> tuple[str, int]:
+    """The column and the bit that say whether a fragment uses slot n of a part."""
+    return f"{part}_mask{n // SWITCHES}", 1 << n % SWITCHES
+
+
+def masks(part: str, available: Sequence[Slot]) -> list[str]:
+    return list(dict.fromkeys(switch(part, n)[0] for n in range(len(available))))
+
+
+def _switches(part: str, used: Sequence[Slot], available: Sequence[Slot]) -> Row:
+    found: dict[str, int] = dict.fromkeys(masks(part, available), 0)
+    places = _places(available)
+    for slot in used:
+        column, bit = switch(part, places[slot])
+        found[column] |= bit
+    return dict(found)
+
+
+def _places(slots: Sequence[Slot]) -> dict[Slot, int]:
+    return {slot: n for n, slot in enumerate(slots)}
 
 
 def _constants(bounds: tuple[Bound, ...], available: tuple[Slot, ...], part: str, prefix: str) -> Row:
-    if not available:
-        return {}
-    slots = numbered(b.slot for b in bounds)
-    row: Row = {f"{part}_mask": mask(slots, available)}
+    slots, places = numbered(b.slot for b in bounds), _places(available)
+    row = _switches(part, slots, available)
     for slot, bound in zip(slots, bounds, strict=True):
-        row |= {f"{prefix}{available.index(slot)}_p{k}": v for k, v in enumerate(bound.values)}
+        row |= {f"{prefix}{places[slot]}_p{k}": v for k, v in enumerate(_in_table(bound))}
     return row
+
+
+def _in_table(bound: Bound) -> list[Value]:
+    """A bound's constants as its carrier needs them: of LIKE the pattern that Spark is to look for."""
+    likes = {
+        int(e.expression.name) for e in bound.slot.expr.find_all(exp.Like) if isinstance(e.expression, exp.Parameter)
+    }
+    return [pattern(str(value)) if k in likes else value for k, value in enumerate(bound.values)]
 
 
 def _box(box: Box, probes: tuple[Probe, ...]) -> Row:
@@ -123,6 +151,7 @@ def group_columns(pipeline: Pipeline, template: Template) -> Iterator[str]:
 def log_columns(pipeline: Pipeline, template: Template) -> Iterator[str]:
     """The results log's column for every output of a pipeline, in order."""
     computed = dict(zip(pipeline.computed, numbered(b.slot for b in pipeline.computed), strict=True))
+    computed_at, groups_at, aggregates_at = map(_places, (template.computed, template.groups, template.aggregates))
     for output in pipeline.outputs:
         match output.kind:
             case "column":
@@ -130,13 +159,13 @@ def log_columns(pipeline: Pipeline, template: Template) -> Iterator[str]:
                 yield name("c", output.column)
             case "computed":
                 assert output.bound is not None
-                yield f"x{template.computed.index(computed[output.bound])}"
+                yield f"x{computed_at[computed[output.bound]]}"
             case "group":
                 assert output.slot is not None
-                yield f"g{template.groups.index(output.slot)}"
+                yield f"g{groups_at[output.slot]}"
             case "aggregate":
                 assert output.slot is not None
-                yield f"a{template.aggregates.index(output.slot)}"
+                yield f"a{aggregates_at[output.slot]}"
             case "window_start":
                 yield "_born"
             case _:

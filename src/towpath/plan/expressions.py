@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 from typing import Any
 
 from sqlglot import exp
 
+from towpath.lang.functions import combined
 from towpath.plan.constants import constant
 
 FLIPPED: dict[type[exp.Expr], type[exp.Expression]] = {
@@ -75,13 +75,19 @@ def _order(expr: exp.Expression) -> tuple[bool, str, str]:
 
 def _chain(node: exp.And | exp.Or) -> exp.Expression:
     kind = type(node)
-    return reduce(lambda left, right: kind(this=left, expression=right), distinct(_operands(node, kind)))
+    return combined(kind, distinct(_operands(node, kind)))
 
 
 def _operands(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expression]:
-    if type(node) is kind:
-        return _operands(node.this, kind) + _operands(node.args["expression"], kind)
-    return [node]
+    found: list[exp.Expression] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if type(part) is kind:
+            waiting += [part.args["expression"], part.this]
+        else:
+            found.append(part)
+    return found
 
 
 def distinct(expressions: Iterable[exp.Expression]) -> list[exp.Expression]:

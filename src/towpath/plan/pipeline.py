@@ -7,15 +7,14 @@ outputs. Fragments of a query that sit on one node are fused into one pipeline.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from sqlglot import exp
 
-from towpath.errors import Problem, QueryError
 from towpath.lang import infer
-from towpath.lang.functions import AGGREGATE_NODES
+from towpath.lang.functions import AGGREGATE_NODES, combined
 from towpath.lang.query import WINDOW, Item, Window
 from towpath.plan.boxes import Box, boxes
 from towpath.plan.constants import Value, constant
@@ -40,8 +39,8 @@ from towpath.schema import Catalog, Type
 
 # More conditions than this cost less as one: each has its own switch in every carrier that holds it.
 MOST_CONDITIONS = 16
-# The switches of one kind are the bits of a BIGINT.
-MOST_SWITCHES = 62
+# More constants than this are left in the shape: each would be a column of the table, for all queries of the carrier.
+MOST_CONSTANTS = 64
 
 
 class Grouped(exp.Expression):
@@ -165,9 +164,7 @@ def _pipeline(top: Operator, catalog: Catalog) -> Pipeline:
         residuals=read.conditions(rest),
         outputs=(),
     )
-    complete = _projected(top, read, shared) if isinstance(top, Project) else _aggregated(top, read, shared)
-    _check_size(complete)
-    return complete
+    return _projected(top, read, shared) if isinstance(top, Project) else _aggregated(top, read, shared)
 
 
 def _below(top: Operator) -> Iterable[Operator]:
@@ -191,27 +188,12 @@ def _aggregated(top: WindowAggregate, read: _Reader, shared: Pipeline) -> Pipeli
     aggregates = tuple(read.slot(calls[text]) for text in sorted(calls))
     return replace(
         shared,
-        outputs=tuple(read.aggregate_output(e, groups, aggregates) for e in items),
+        outputs=tuple(read.aggregate_outputs(items, groups, aggregates)),
         window=top.window,
         groups=groups,
         aggregates=aggregates,
         having=read.conditions(top.having, groups),
     )
-
-
-def _check_size(pipeline: Pipeline) -> None:
-    counts = {
-        "computed columns": len(pipeline.computed),
-        "GROUP BY expressions": len(pipeline.groups),
-        "aggregates": len(pipeline.aggregates),
-    }
-    problems = [
-        Problem("", f"a SELECT may have {MOST_SWITCHES} {what}, this one has {count}", "split it into several queries")
-        for what, count in counts.items()
-        if count > MOST_SWITCHES
-    ]
-    if problems:
-        raise QueryError("the query is too wide", problems)
 
 
 class _Reader:
@@ -225,13 +207,17 @@ class _Reader:
 
     def conditions(self, conjuncts: tuple[exp.Expression, ...], groups: tuple[Slot, ...] = ()) -> tuple[Bound, ...]:
         if len(conjuncts) > MOST_CONDITIONS:
-            conjuncts = (_all(conjuncts),)
+            conjuncts = (combined(exp.And, [c.copy() for c in conjuncts]),)
         return tuple(self.lift(c, groups) for c in conjuncts)
 
     def lift(self, expr: exp.Expression, groups: tuple[Slot, ...] = ()) -> Bound:
         """Takes the constants out of an expression, except inside of groups and aggregates."""
-        lifter = _Lifter(frozenset(g.expr for g in groups))
+        grouped = frozenset(g.expr for g in groups)
+        lifter = _Lifter(grouped)
         shape = lifter.visit(expr.copy())
+        if len(lifter.values) > MOST_CONSTANTS:
+            lifter = _Lifter(grouped, lifts=False)
+            shape = lifter.visit(expr.copy())
         return Bound(Slot(shape, infer(expr, self.column_type), tuple(lifter.types)), tuple(lifter.values))
 
     def output(self, item: Item) -> Output:
@@ -240,31 +226,27 @@ class _Reader:
             return Output("column", column=(expr.table, expr.name))
         return Output("computed", bound=self.lift(expr))
 
-    def aggregate_output(self, expr: exp.Expression, groups: tuple[Slot, ...], aggregates: tuple[Slot, ...]) -> Output:
-        if isinstance(expr, exp.Column) and expr.table == WINDOW:
-            return Output("window_start" if expr.name == "window_start" else "window_end")
-        for slot in groups:
-            if slot.expr == expr:
-                return Output("group", slot=slot)
-        for slot in aggregates:
-            if slot.expr == expr:
-                return Output("aggregate", slot=slot)
-        return Output("computed", bound=self.lift(expr, groups))
-
-
-def _all(conjuncts: tuple[exp.Expression, ...]) -> exp.Expression:
-    """Balanced, since everything that walks an expression recurses."""
-    if len(conjuncts) == 1:
-        return conjuncts[0].copy()
-    middle = len(conjuncts) // 2
-    return exp.And(this=_all(conjuncts[:middle]), expression=_all(conjuncts[middle:]))
+    def aggregate_outputs(
+        self, exprs: Iterable[exp.Expression], groups: tuple[Slot, ...], aggregates: tuple[Slot, ...]
+    ) -> Iterator[Output]:
+        grouped, aggregated = ({slot.expr: slot for slot in slots} for slots in (groups, aggregates))
+        for expr in exprs:
+            if isinstance(expr, exp.Column) and expr.table == WINDOW:
+                yield Output("window_start" if expr.name == "window_start" else "window_end")
+            elif expr in grouped:
+                yield Output("group", slot=grouped[expr])
+            elif expr in aggregated:
+                yield Output("aggregate", slot=aggregated[expr])
+            else:
+                yield Output("computed", bound=self.lift(expr, groups))
 
 
 class _Lifter:
     """Replaces the constants of an expression by parameters and keeps them, and marks what is grouped."""
 
-    def __init__(self, groups: frozenset[exp.Expression]) -> None:
+    def __init__(self, groups: frozenset[exp.Expression], *, lifts: bool = True) -> None:
         self._groups = groups
+        self._lifts = lifts
         self.values: list[Value] = []
         self.types: list[Type] = []
 
@@ -274,6 +256,8 @@ class _Lifter:
         if isinstance(node, (exp.DataType, exp.Boolean, exp.Null, *AGGREGATE_NODES)):
             return node
         found = constant(node)
+        if found is not None and not self._lifts:
+            return node
         if found is not None:
             self.values.append(found[0])
             self.types.append(found[1])

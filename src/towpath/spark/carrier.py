@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from towpath.lang import infer
 from towpath.lang.query import WINDOW
-from towpath.plan.assignment import input_column, name, widened
+from towpath.plan.assignment import input_column, name, switch, widened
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Grouped, Slot
 from towpath.plan.templates import Probe, Template
@@ -45,7 +45,7 @@ AGGREGATES: dict[type[exp.Expression], Callable[[Column], Column]] = {
     exp.StddevSamp: F.stddev_samp,
 }
 # The assignment table's columns that are needed after the aggregate.
-CONSTANT = re.compile(r"[xh]\d+_p\d+|having_mask|computed_mask")
+CONSTANT = re.compile(r"[xh]\d+_p\d+|(having|computed)_mask\d+")
 
 
 def column_types(template: Template) -> dict[ColumnRef, Type]:
@@ -207,7 +207,11 @@ class _Carrier:
         aggregated = (
             tagged.select(event, *kept, *(f"v{n}" for n in arguments))
             .groupBy("_time", *kept)
-            .agg(*(self._aggregate(n, s).alias(f"a{n}") for n, s in enumerate(template.aggregates)))
+            .agg(
+                # Spark wants at least one, and GROUP BY alone has none.
+                F.count(F.lit(1)).alias("_rows"),
+                *(self._aggregate(n, s).alias(f"a{n}") for n, s in enumerate(template.aggregates)),
+            )
         )
         return self._after_aggregate(aggregated)
 
@@ -275,7 +279,8 @@ class _Carrier:
         return times[0] if len(times) == 1 else F.least(*times)
 
     def _uses(self, part: str, n: int) -> Column:
-        return F.col(f"{part}_mask").bitwiseAND(F.lit(1 << n).cast("bigint")) != 0
+        mask, bit = switch(part, n)
+        return F.col(mask).bitwiseAND(F.lit(bit).cast("bigint")) != 0
 
     def _still_uses(self, part: str, n: int) -> Column:
         """When a window closes, its fragment may have left the table long ago."""

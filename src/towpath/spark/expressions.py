@@ -13,6 +13,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from sqlglot import exp
 
+from towpath.lang.like import pattern
+
 Resolve = Callable[[exp.Expression], Column | None]
 Operation = Callable[[Column, Column], Column]
 
@@ -75,11 +77,13 @@ def _cast(compile_: Compiler, node: exp.Expression) -> Column:
 
 
 def _case(compile_: Compiler, node: exp.Expression) -> Column:
-    result = compile_(node.args["default"]) if node.args.get("default") is not None else F.lit(None)
-    for branch in reversed(node.args["ifs"]):
-        condition = branch.this if node.this is None else exp.EQ(this=node.this.copy(), expression=branch.this.copy())
-        result = F.when(compile_(condition), compile_(branch.args["true"])).otherwise(result)
-    return result
+    # One CASE, not one inside the other: Spark has no room for hundreds of levels.
+    first, *others = ((compile_(branch.this), compile_(branch.args["true"])) for branch in node.args["ifs"])
+    result = F.when(*first)
+    for condition, value in others:
+        result = result.when(condition, value)
+    default = node.args.get("default")
+    return result if default is None else result.otherwise(compile_(default))
 
 
 def _if(compile_: Compiler, node: exp.Expression) -> Column:
@@ -91,6 +95,13 @@ def _if(compile_: Compiler, node: exp.Expression) -> Column:
 
 def _in(compile_: Compiler, node: exp.Expression) -> Column:
     return compile_(node.this).isin(compile_.all(node.expressions))
+
+
+def _like(compile_: Compiler, node: exp.Expression) -> Column:
+    """A constant of the assignment table is a regular expression already (plan/assignment.py)."""
+    given = node.expression
+    regexp = F.lit(pattern(given.this)) if isinstance(given, exp.Literal) else compile_(given)
+    return F.rlike(compile_(node.this), regexp)
 
 
 def _substring(compile_: Compiler, node: exp.Expression) -> Column:
@@ -159,7 +170,7 @@ RULES: dict[type[exp.Expression], Callable[[Compiler, exp.Expression], Column]] 
     exp.Is: lambda compile_, node: compile_(node.this).isNull(),
     exp.Between: _between,
     exp.In: _in,
-    exp.Like: _binary(F.like),
+    exp.Like: _like,
     exp.Case: _case,
     exp.If: _if,
     exp.Cast: _cast,

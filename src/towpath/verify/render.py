@@ -167,7 +167,7 @@ def _power(render: Renderer, node: exp.Pow) -> str:
 
 
 def _like(render: Renderer, node: exp.Like) -> str:
-    return f"({render(node.this)} LIKE {render(node.expression)} ESCAPE '\\')"
+    return f"({render(node.this)} LIKE {render(node.expression)})"
 
 
 def _in(render: Renderer, node: exp.In) -> str:

@@ -29,6 +29,10 @@ from towpath.plan.operators import (
 from towpath.plan.renaming import Names, with_names
 from towpath.schema import Catalog
 
+# Of inputs that look alike there are up to 120 namings. Beyond so many expressions to write down for all of them the
+# first one will do: the answer is the same, only an equal query that is written in another order may not share it.
+MOST_FORMS = 5_000
+
 
 def canonicalise(plan: Operator, catalog: Catalog) -> Operator:
     if not isinstance(plan, Project | WindowAggregate):
@@ -47,6 +51,8 @@ def _new_names(plan: Operator, catalog: Catalog) -> Names:
         lambda names: [_form(e, names) for e in expressions(plan)],
     )
     candidates = _candidates(inputs, links, catalog)
+    if len(candidates) * sum(1 for op in walk(plan) for _ in expressions(op)) > MOST_FORMS:
+        return candidates[0]
     for key in keys:
         if len(candidates) == 1:
             break
