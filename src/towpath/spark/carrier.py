@@ -24,25 +24,20 @@ from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Grouped, Slot
 from towpath.plan.templates import Probe, Template
 from towpath.schema import Type
+from towpath.spark.aggregates import aggregate, argument
 from towpath.spark.expressions import Compiler
 
 # Spark marks event times with this metadata; a derived time is an event time too, with the delay already applied.
 EVENT_TIME = {"spark.watermarkDelayMs": 0}
-ZERO = {
+# A literal of each type, to tell the type of what has parameters.
+SOME = {
     Type.BOOLEAN: exp.false(),
     Type.INT: exp.Literal.number(0),
-    Type.BIGINT: exp.Literal.number(0),
+    Type.BIGINT: exp.Literal.number(2**31),
     Type.DOUBLE: exp.Literal.number("0.5"),
     Type.STRING: exp.Literal.string(""),
     Type.TIMESTAMP: exp.cast(exp.Literal.string("1970-01-01"), "TIMESTAMP"),
     Type.DATE: exp.cast(exp.Literal.string("1970-01-01"), "DATE"),
-}
-AGGREGATES: dict[type[exp.Expression], Callable[[Column], Column]] = {
-    exp.Sum: F.sum,
-    exp.Avg: F.avg,
-    exp.Min: F.min,
-    exp.Max: F.max,
-    exp.StddevSamp: F.stddev_samp,
 }
 # The assignment table's columns that are needed after the aggregate.
 CONSTANT = re.compile(r"[xh]\d+_p\d+|(having|computed)_mask\d+")
@@ -243,20 +238,16 @@ class _Carrier:
         last_start = time - F.pmod(time, hop)
         return F.explode(F.sequence(last_start + hop, last_start + length, hop))
 
-    def _argument(self, compile_: _SlotCompiler, n: int, slot: Slot) -> Column:
-        call = slot.expr
-        inner = call.this.expressions[0] if isinstance(call.this, exp.Distinct) else call.this
-        if isinstance(inner, exp.Star):
+    def _argument(self, compile_: SlotCompiler, n: int, slot: Slot) -> Column:
+        if isinstance(slot.expr.this, exp.Star):
             return F.lit(1)
-        return F.when(self._uses("aggregates", n), compile_(n, Slot(inner, slot.type)))
+        return F.when(self._uses("aggregates", n), compile_(n, Slot(argument(slot.expr), slot.type)))
 
     def _aggregate(self, n: int, slot: Slot) -> Column:
-        call, value = slot.expr, F.col(f"v{n}")
-        if isinstance(call, exp.Count):
-            # Spark has no streaming count(distinct); the set of values is the same thing said differently.
-            distinct = isinstance(call.this, exp.Distinct)
-            return F.size(F.collect_set(value)).cast("bigint") if distinct else F.count(value)
-        return AGGREGATES[type(call)](value)
+        type_ = (
+            Type.INT if isinstance(slot.expr.this, exp.Star) else self._compiler("").type_of(argument(slot.expr), slot)
+        )
+        return aggregate(slot.expr, F.col(f"v{n}"), type_)
 
     # --- columns -----------------------------------------------------------------------------------------------------
 
@@ -287,12 +278,12 @@ class _Carrier:
         uses = self._uses(part, n)
         return uses & ~F.col("_fragment").isin(list(self._banned)) if self._banned else uses
 
-    def _compiler(self, prefix: str, *, after: bool = False) -> _SlotCompiler:
+    def _compiler(self, prefix: str, *, after: bool = False) -> SlotCompiler:
         known: dict[exp.Expression, Column] = {}
         if after:
             known = {Grouped(this=s.expr.copy()): F.col(f"g{n}") for n, s in enumerate(self._template.groups)}
             known |= {s.expr: F.col(f"a{n}") for n, s in enumerate(self._template.aggregates)}
-        return _SlotCompiler(self._types, prefix, known)
+        return SlotCompiler(self._types, prefix, known)
 
 
 def _typed(column: str, slot: Slot) -> Column:
@@ -300,7 +291,7 @@ def _typed(column: str, slot: Slot) -> Column:
     return F.col(column).cast(slot.type.value).alias(column)
 
 
-class _SlotCompiler:
+class SlotCompiler:
     """Compiles the slots of one part of a template.
 
     Constants are the columns `<prefix><slot>_p<k>` of the assignment table.
@@ -323,13 +314,10 @@ class _SlotCompiler:
                 return F.col(input_column(node.table, node.name))
             return None
 
-        def integral(node: exp.Expression) -> bool:
-            return self._type(node, slot).integral
+        return Compiler(resolve, lambda node: self.type_of(node, slot))(slot.expr)
 
-        return Compiler(resolve, integral)(slot.expr)
-
-    def _type(self, node: exp.Expression, slot: Slot) -> Type:
+    def type_of(self, node: exp.Expression, slot: Slot) -> Type:
         concrete = Slot(node, slot.type).plain.transform(
-            lambda e: ZERO[slot.params[int(e.name)]].copy() if isinstance(e, exp.Parameter) else e
+            lambda e: SOME[slot.params[int(e.name)]].copy() if isinstance(e, exp.Parameter) else e
         )
         return infer(concrete, lambda alias, column: Type.TIMESTAMP if alias == WINDOW else self._types[alias, column])

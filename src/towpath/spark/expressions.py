@@ -2,11 +2,12 @@
 
 No SQL text is involved: nothing a user wrote is ever parsed by Spark. Nothing here may fail on data, because one row of
 one query must not stop a carrier that runs thousands: a division by zero, an overflow and a cast that does not work are
-NULL.
+NULL. docs/language.md says which values those are.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from pyspark.sql import Column
@@ -14,9 +15,11 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from towpath.lang.like import pattern
+from towpath.schema import Type
 
 Resolve = Callable[[exp.Expression], Column | None]
 Operation = Callable[[Column, Column], Column]
+Operation1 = Callable[[Column], Column]
 
 CASTS = {
     exp.DataType.Type.BOOLEAN: "boolean",
@@ -30,17 +33,39 @@ CASTS = {
     exp.DataType.Type.DATE: "date",
 }
 
+# What a text must look like to be cast; the group is what Spark then reads. It would accept more: a time without a date
+# is one of today, 1d is a number.
+_BLANKS = r"[ \t\n\r\f\x0B]*"
+_YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
+_DATE = f"{_YEAR}-[0-9]{{1,2}}-[0-9]{{1,2}}"
+_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?"
+_OFFSET = "(?:Z|[+-](?:0[0-9]|1[0-4]):[0-5][0-9])?"
+TEXTS = {
+    "boolean": "(?i:true|t|yes|y|1|false|f|no|n|0)",
+    "int": "[+-]?[0-9]+",
+    "bigint": "[+-]?[0-9]+",
+    "double": r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))|(?i:nan)",
+    "timestamp": f"{_DATE}(?:[ T]{_CLOCK}{_OFFSET})?",
+    "date": _DATE,
+}
+# All blanks of Unicode that are no control characters.
+SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+FURTHEST = 2**31 - 1  # position in a text
+BIGINT_BOUNDS = (-(2.0**63), 2.0**63)  # the second is the first double that is too large
+# Operations that need a value more than once.
+REPEATING = (exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring)
+
 
 class Compiler:
     """Compiles one expression after another against the same columns.
 
     `resolve` is asked first at every node: it answers columns, parameters, and subexpressions computed before.
-    `integral` tells whether a node's value is an integer, since integers are calculated as BIGINT.
+    `type_of` tells the type of a node's value; integers are calculated as BIGINT.
     """
 
-    def __init__(self, resolve: Resolve, integral: Callable[[exp.Expression], bool]) -> None:
+    def __init__(self, resolve: Resolve, type_of: Callable[[exp.Expression], Type]) -> None:
         self._resolve = resolve
-        self._integral = integral
+        self.type_of = type_of
 
     def __call__(self, node: exp.Expression) -> Column:
         found = self._resolve(node)
@@ -50,9 +75,20 @@ class Compiler:
 
     def arithmetic(self, node: exp.Expression, exact: Operation, inexact: Operation) -> Column:
         left, right = self(node.this), self(node.expression)
-        if self._integral(node.this) and self._integral(node.expression):
+        if self.type_of(node.this).integral and self.type_of(node.expression).integral:
             return exact(left.cast("bigint"), right.cast("bigint"))
         return inexact(left.cast("double"), right.cast("double"))
+
+    def let(self, node: exp.Expression, body: Operation1) -> Column:
+        """What `body` makes of a value that it needs more than once.
+
+        Writing the value several times is the fastest, but doubles with each level of nesting; from the second level on
+        it gets a name, which Spark has in functions of arrays alone.
+        """
+        value = self(node)
+        if not node.find(*REPEATING):
+            return body(value)
+        return F.get(F.transform(F.array(value), body), F.lit(0))
 
     def all(self, nodes: list[exp.Expression]) -> list[Column]:
         return [self(n) for n in nodes]
@@ -73,7 +109,22 @@ def _literal(compile_: Compiler, node: exp.Expression) -> Column:
 
 
 def _cast(compile_: Compiler, node: exp.Expression) -> Column:
-    return compile_(node.this).try_cast(CASTS[node.args["to"].this])
+    value, target = compile_(node.this), CASTS[node.args["to"].this]
+    source = None if isinstance(node.this, exp.Null) else compile_.type_of(node.this)
+    if source is Type.STRING and target in TEXTS:
+        text = rf"\A{_BLANKS}({TEXTS[target]}){_BLANKS}\z"
+        return F.regexp_extract(value, text, 1).try_cast(target)
+    if source is Type.DOUBLE and target == "bigint":
+        # Spark makes 2^63 the largest BIGINT, which no other double becomes.
+        return F.try_subtract(F.try_add(value.try_cast("bigint"), F.lit(1)), F.lit(1))
+    if source is Type.DOUBLE and target == "string":
+        return _unsigned_zero(value).cast("string")
+    return value.try_cast(target)
+
+
+def _unsigned_zero(value: Column) -> Column:
+    """-0.0 and 0.0 are one value, and stay one in what is made of them."""
+    return value + F.lit(0.0)
 
 
 def _case(compile_: Compiler, node: exp.Expression) -> Column:
@@ -94,7 +145,12 @@ def _if(compile_: Compiler, node: exp.Expression) -> Column:
 
 
 def _in(compile_: Compiler, node: exp.Expression) -> Column:
-    return compile_(node.this).isin(compile_.all(node.expressions))
+    members = [(compile_(m), compile_.type_of(m) is Type.DOUBLE) for m in node.expressions]
+    kinds = [[m for m, double in members if double is kind] for kind in (False, True)]
+    if not all(kinds):
+        return compile_(node.this).isin([m for m, _ in members])
+    # Each is compared by itself: Spark would make doubles of all of them.
+    return compile_.let(node.this, lambda value: value.isin(kinds[0]) | value.isin(kinds[1]))
 
 
 def _like(compile_: Compiler, node: exp.Expression) -> Column:
@@ -106,8 +162,14 @@ def _like(compile_: Compiler, node: exp.Expression) -> Column:
 
 def _substring(compile_: Compiler, node: exp.Expression) -> Column:
     length = node.args.get("length")
-    length_column = F.lit(2**31 - 1) if length is None else compile_(length).cast("int")
-    return F.substring(compile_(node.this), compile_(node.args["start"]).cast("int"), length_column)
+    length_column = F.lit(FURTHEST) if length is None else compile_.let(length, _position)
+    return F.substring(compile_(node.this), compile_.let(node.args["start"], _position), length_column)
+
+
+def _position(value: Column) -> Column:
+    """The nearest that can be a position."""
+    end = F.lit(FURTHEST)
+    return F.when(value > end, end).when(value < -end, -end).otherwise(value).cast("int")
 
 
 def _round(compile_: Compiler, node: exp.Expression) -> Column:
@@ -122,7 +184,29 @@ def _divide(compile_: Compiler, node: exp.Expression) -> Column:
 
 
 def _between(compile_: Compiler, node: exp.Expression) -> Column:
-    return compile_(node.this).between(compile_(node.args["low"]), compile_(node.args["high"]))
+    low, high = compile_(node.args["low"]), compile_(node.args["high"])
+    return compile_.let(node.this, lambda value: (value >= low) & (value <= high))
+
+
+def _nullif(compile_: Compiler, node: exp.Expression) -> Column:
+    other = compile_(node.expression)
+    return compile_.let(node.this, lambda value: F.when(value == other, F.lit(None)).otherwise(value))
+
+
+def _power(compile_: Compiler, node: exp.Expression) -> Column:
+    one = F.lit(1.0)
+
+    def power(base: Column, exponent: Column) -> Column:
+        # IEEE 754 has these two; Java has NaN.
+        always = (base == one) & exponent.isNotNull()
+        return F.when(always | ((base == -one) & (F.abs(exponent) == F.lit(math.inf))), one).otherwise(
+            F.pow(_unsigned_zero(base), exponent)
+        )
+
+    def raised(base: Column) -> Column:
+        return compile_.let(node.expression, lambda exponent: power(base.cast("double"), exponent.cast("double")))
+
+    return compile_.let(node.this, raised)
 
 
 def _modulo(compile_: Compiler, node: exp.Expression) -> Column:
@@ -135,8 +219,24 @@ def _negative(compile_: Compiler, node: exp.Expression) -> Column:
 
 
 def _absolute(compile_: Compiler, node: exp.Expression) -> Column:
-    value = compile_(node.this)
-    return F.abs(value.cast("bigint")) if compile_._integral(node.this) else F.abs(value)
+    value, type_ = compile_(node.this), compile_.type_of(node.this)
+    if type_ is Type.DOUBLE:
+        return F.abs(value)
+    absolute = F.abs(value.cast("bigint"))
+    # Spark leaves the smallest BIGINT negative.
+    return absolute.try_cast("int") if type_ is Type.INT else F.try_add(F.try_subtract(absolute, F.lit(1)), F.lit(1))
+
+
+def _whole(function: Operation1) -> Callable[[Compiler, exp.Expression], Column]:
+    low, high = BIGINT_BOUNDS
+
+    def rule(compile_: Compiler, node: exp.Expression) -> Column:
+        if compile_.type_of(node.this).integral:
+            return compile_(node.this).cast("bigint")
+        # Spark makes 0 of NaN and the next BIGINT of what is none.
+        return compile_.let(node.this, lambda v: F.when((v >= F.lit(low)) & (v < F.lit(high)), function(v)))
+
+    return rule
 
 
 def _part(function: Callable[[Column], Column]) -> Callable[[Compiler, exp.Expression], Column]:
@@ -176,19 +276,19 @@ RULES: dict[type[exp.Expression], Callable[[Compiler, exp.Expression], Column]] 
     exp.Cast: _cast,
     exp.Abs: _absolute,
     exp.Round: _round,
-    exp.Floor: _part(F.floor),
-    exp.Ceil: _part(F.ceil),
+    exp.Floor: _whole(F.floor),
+    exp.Ceil: _whole(F.ceil),
     exp.Sqrt: _call(F.sqrt),
     exp.Ln: _call(F.ln),
     exp.Exp: _call(F.exp),
-    exp.Pow: _binary(F.pow),
+    exp.Pow: _power,
     exp.Least: _extreme(F.least),
     exp.Greatest: _extreme(F.greatest),
     exp.Coalesce: _extreme(F.coalesce),
-    exp.Nullif: _binary(F.nullif),
+    exp.Nullif: _nullif,
     exp.Lower: _call(F.lower),
     exp.Upper: _call(F.upper),
-    exp.Trim: _call(F.trim),
+    exp.Trim: _call(lambda text: F.trim(text, F.lit(SPACES))),
     exp.Length: _part(F.length),
     exp.Substring: _substring,
     exp.DPipe: _binary(F.concat),

@@ -20,6 +20,7 @@ from towpath.spark.modes import own_spark
 # The default manager forks `chmod` for every checkpoint file when Hadoop's native library is missing: 30 ms a commit
 # instead of 8.
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
 
 # For runs of minutes: they are over before the second compiler gains what it takes, and several cold JVMs would keep
 # two cores busy with compiling. The first compiler alone has a code cache of 48 MB, full after a minute.
@@ -31,6 +32,8 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     # One row of one query must never stop a carrier: what can not be calculated is NULL.
     "spark.sql.ansi.enabled": "false",
+    # It takes lower(upper(s)) for lower(s), which is another text for letters that grow: ß, SS, ss.
+    "spark.sql.optimizer.excludedRules": f"{_OPTIMIZER}.SimplifyCaseConversionExpressions",
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
     "spark.sql.streaming.minBatchesToRetain": "20",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

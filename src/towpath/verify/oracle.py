@@ -12,6 +12,7 @@ from towpath.arrow import arrow_schema
 from towpath.lang.query import WINDOW, Input, Query, Select
 from towpath.schema import Catalog, Column, Type
 from towpath.verify.render import Renderer, quoted
+from towpath.verify.texts import register
 
 # No column of a stream holds a control character, so these never hide one.
 TIME = quoted("\x01time")  # a tuple's event time in microseconds
@@ -27,12 +28,13 @@ def expected(
     until_us: int | None = None,
 ) -> pa.Table:
     """The answer over the tables of `con` that are named like the streams, for the validity [from_us, until_us)."""
+    register(con)
     answer = con.sql(batch_sql(query, catalog, from_us, until_us)).to_arrow_table()
     return answer.cast(arrow_schema({c.name: c.type for c in query.columns}))
 
 
 def batch_sql(query: Query, catalog: Catalog, from_us: int | None = None, until_us: int | None = None) -> str:
-    """The query as one DuckDB statement."""
+    """The query as one DuckDB statement; it needs the functions of `towpath.verify.texts`."""
     return "\nUNION ALL\n".join(
         _Batch(select, query.columns, catalog, from_us, until_us).sql() for select in query.selects
     )

@@ -3,8 +3,7 @@
 Every operation is put in parentheses, since a checked tree carries precedence in its structure alone.
 Where DuckDB's own meaning differs from the language's, the rule below says how.
 
-Two things are left as DuckDB does them: the text of a double below 1e-3 or from 1e7 on (Spark writes 1.0E7), and the
-upper case of letters that grow by it (ß).
+Case and the text of doubles are calculated by Python (texts.py): there DuckDB differs, or its versions do.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from sqlglot import exp
 from towpath.lang.query import WINDOW
 from towpath.lang.typing import infer
 from towpath.schema import Type
+from towpath.verify.texts import DOUBLE_TEXT, LOWER, UPPER
 
 DUCKDB_TYPE = {
     Type.BOOLEAN: "BOOLEAN",
@@ -29,9 +29,6 @@ DUCKDB_TYPE = {
 }
 
 OPERATORS: dict[type[exp.Expression], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -44,15 +41,12 @@ OPERATORS: dict[type[exp.Expression], str] = {
 }
 
 FUNCTIONS: dict[type[exp.Expression], str] = {
-    exp.Abs: "abs",
     exp.Exp: "exp",
     exp.Least: "least",
     exp.Greatest: "greatest",
     exp.Coalesce: "coalesce",
-    exp.Nullif: "nullif",
-    exp.Lower: "lower",
-    exp.Upper: "upper",
-    exp.Trim: "trim",
+    exp.Lower: LOWER,
+    exp.Upper: UPPER,
     exp.Length: "length",
     exp.StartsWith: "starts_with",
     exp.Year: "year",
@@ -64,8 +58,22 @@ FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.Avg: "avg",
     exp.Min: "min",
     exp.Max: "max",
-    exp.StddevSamp: "stddev_samp",
 }
+
+BLANKS = " \t\n\r\f\v"
+SPACES = " \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
+YEAR = "([1-9][0-9][0-9][0-9]|0[1-9][0-9][0-9]|00[1-9][0-9]|000[1-9])"
+DATE = YEAR + "-[0-9][0-9]?-[0-9][0-9]?"
+OFFSET = "(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])"
+TEXTS = {
+    Type.BOOLEAN: "(?i)(true|t|yes|y|1|false|f|no|n|0)",
+    Type.INT: "[+-]?[0-9]+",
+    Type.BIGINT: "[+-]?[0-9]+",
+    Type.DOUBLE: r"(?i)[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity)|nan",
+    Type.TIMESTAMP: rf"{DATE}([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{{1,9}})?)?{OFFSET}?)?",
+    Type.DATE: DATE,
+}
+"""What a text must look like to be cast."""
 
 
 def quoted(name: str) -> str:
@@ -106,11 +114,52 @@ def _arguments(node: exp.Expression) -> list[exp.Expression]:
     return [v for v in flat if isinstance(v, exp.Expression)]
 
 
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _let(value: str, body: str) -> str:
+    """An expression of `v`, which stands for the value."""
+    return f"list_transform([{value}], lambda v: {body})[1]"
+
+
 def _literal(render: Renderer, node: exp.Literal) -> str:
     """A number is BIGINT or DOUBLE: DuckDB would compute in 32 bits or in decimals."""
     if node.is_string:
-        return "'" + str(node.this).replace("'", "''") + "'"
-    return f"CAST({node.this} AS {'BIGINT' if node.is_int else 'DOUBLE'})"
+        return _text(str(node.this))
+    return f"CAST({node.this} AS BIGINT)" if node.is_int else f"CAST('{node.this}' AS DOUBLE)"
+
+
+def _arithmetic(operator: str) -> Rule:
+    """Integers in 128 bits first: what does not fit into 64 is NULL."""
+
+    def rule(render: Renderer, node: exp.Expression) -> str:
+        sides = node.this, node.expression
+        if all(render.type_of(side).integral for side in sides):
+            left, right = (f"CAST({render(side)} AS HUGEINT)" for side in sides)
+            return f"TRY_CAST({left} {operator} {right} AS BIGINT)"
+        left, right = (f"CAST({render(side)} AS DOUBLE)" for side in sides)
+        return f"({left} {operator} {right})"
+
+    return rule
+
+
+def _negative(render: Renderer, node: exp.Neg) -> str:
+    if render.type_of(node.this) is Type.DOUBLE:
+        return f"(- {render(node.this)})"
+    return f"TRY_CAST(- CAST({render(node.this)} AS HUGEINT) AS BIGINT)"
+
+
+def _absolute(render: Renderer, node: exp.Abs) -> str:
+    type_ = render.type_of(node.this)
+    if type_ is Type.DOUBLE:
+        return f"abs({render(node.this)})"
+    return _integer(f"abs(CAST({render(node.this)} AS HUGEINT))", type_)
+
+
+def _integer(value: str, type_: Type) -> str:
+    """NULL if it is out of the type's range; calculated in 64 bits, whatever the type."""
+    return f"CAST(TRY_CAST({value} AS {DUCKDB_TYPE[type_]}) AS BIGINT)"
 
 
 def _divide(render: Renderer, node: exp.Div) -> str:
@@ -118,16 +167,36 @@ def _divide(render: Renderer, node: exp.Div) -> str:
 
 
 def _modulo(render: Renderer, node: exp.Mod) -> str:
-    return f"({render(node.this)} % nullif({render(node.expression)}, 0))"
+    left, right = f"CAST({render(node.this)} AS HUGEINT)", f"CAST({render(node.expression)} AS HUGEINT)"
+    return f"CAST({left} % nullif({right}, 0) AS BIGINT)"
 
 
 def _cast(render: Renderer, node: exp.Cast) -> str:
     """A value that does not fit is NULL; a double is cut towards zero, where DuckDB would round it."""
     value, target = render(node.this), render.type_of(node)
+    source = None if isinstance(node.this, exp.Null) else render.type_of(node.this)
+    if source is Type.STRING and target in TEXTS:
+        pattern = _text(TEXTS[target])
+        read = f"CASE WHEN regexp_full_match(v, {pattern}) THEN {_read(target)} END"
+        return _let(f"trim({value}, {_text(BLANKS)})", read)
+    if source is Type.DOUBLE and target is Type.STRING:
+        return f"{DOUBLE_TEXT}({value})"
     if target.integral:
-        value = f"trunc({value})" if render.type_of(node.this) is Type.DOUBLE else value
-        return f"TRY_CAST({value} AS BIGINT)"
+        return _integer(f"trunc({value})" if source is Type.DOUBLE else value, target)
     return f"TRY_CAST({value} AS {DUCKDB_TYPE[target]})"
+
+
+def _read(target: Type) -> str:
+    """The value of a text `v` of the right form. DuckDB skips the offset of a text that is to be a TIMESTAMP."""
+    if target.integral:
+        return _integer("v", target)
+    if target is not Type.TIMESTAMP:
+        return f"TRY_CAST(v AS {DUCKDB_TYPE[target]})"
+    shifted = f"regexp_matches(v, {_text(':.*' + OFFSET + '$')})"
+    return (
+        f"CASE WHEN {shifted} THEN make_timestamp(epoch_us(TRY_CAST(v AS TIMESTAMPTZ))) "
+        "ELSE TRY_CAST(v AS TIMESTAMP) END"
+    )
 
 
 def _round(render: Renderer, node: exp.Round) -> str:
@@ -136,10 +205,10 @@ def _round(render: Renderer, node: exp.Round) -> str:
     digits = render(node.args["decimals"]) if node.args.get("decimals") else "0"
     digits = f"CAST({digits} AS INTEGER)"
     if render.type_of(node.this) is not Type.DOUBLE:
-        return f"round({value}, {digits})"
-    rounded = f"CAST(CAST(round(CAST(CAST({value} AS VARCHAR) AS DECIMAL(38, 20)), {digits}) AS VARCHAR) AS DOUBLE)"
+        return value
+    rounded = f"CAST(CAST(round(CAST(CAST(v AS VARCHAR) AS DECIMAL(38, 20)), {digits}) AS VARCHAR) AS DOUBLE)"
     # From 1e17 on a double has no fraction, and DECIMAL(38, 20) ends at 1e18; NaN counts as large.
-    return f"(CASE WHEN abs({value}) < 1e17 THEN {rounded} ELSE {value} END)"
+    return _let(value, f"CASE WHEN abs(v) < 1e17 THEN {rounded} ELSE v END")
 
 
 def _to_integer(function: str) -> Rule:
@@ -147,23 +216,33 @@ def _to_integer(function: str) -> Rule:
         value = render(node.this)
         if render.type_of(node.this) is not Type.DOUBLE:
             return value
-        return f"(CASE WHEN isnan({value}) THEN 0 ELSE TRY_CAST({function}({value}) AS BIGINT) END)"
+        return f"TRY_CAST({function}({value}) AS BIGINT)"
 
     return rule
 
 
 def _sqrt(render: Renderer, node: exp.Sqrt) -> str:
-    value = render(node.this)
-    return f"(CASE WHEN {value} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({value}) END)"
+    return _let(render(node.this), "CASE WHEN v < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt(v) END")
 
 
 def _ln(render: Renderer, node: exp.Ln) -> str:
-    value = render(node.this)
-    return f"(CASE WHEN {value} > 0 THEN ln({value}) END)"
+    return _let(render(node.this), "CASE WHEN v > 0 THEN ln(v) END")
 
 
 def _power(render: Renderer, node: exp.Pow) -> str:
-    return f"power(CAST({render(node.this)} AS DOUBLE), CAST({render(node.expression)} AS DOUBLE))"
+    """-0.0 is the same as 0.0."""
+    return f"power(CAST({render(node.this)} AS DOUBLE) + 0.0, CAST({render(node.expression)} AS DOUBLE))"
+
+
+def _trim(render: Renderer, node: exp.Trim) -> str:
+    return f"trim({render(node.this)}, {_text(SPACES)})"
+
+
+def _nullif(render: Renderer, node: exp.Nullif) -> str:
+    value = render(node.this)
+    if isinstance(node.expression, exp.Null):
+        return value
+    return f"(CASE WHEN {value} = {render(node.expression)} THEN NULL ELSE {value} END)"
 
 
 def _like(render: Renderer, node: exp.Like) -> str:
@@ -171,11 +250,15 @@ def _like(render: Renderer, node: exp.Like) -> str:
 
 
 def _in(render: Renderer, node: exp.In) -> str:
-    return f"({render(node.this)} IN ({', '.join(map(render, node.expressions))}))"
+    """Each is compared by itself: DuckDB would make doubles of all if one is."""
+    value, members = render(node.this), [(render(m), render.type_of(m) is Type.DOUBLE) for m in node.expressions]
+    kinds = [[m for m, double in members if double is kind] for kind in (False, True)]
+    return "(" + " OR ".join(f"{value} IN ({', '.join(kind)})" for kind in kinds if kind) + ")"
 
 
 def _between(render: Renderer, node: exp.Between) -> str:
-    return f"({render(node.this)} BETWEEN {render(node.args['low'])} AND {render(node.args['high'])})"
+    value = render(node.this)
+    return f"({value} >= {render(node.args['low'])} AND {value} <= {render(node.args['high'])})"
 
 
 def _case(render: Renderer, node: exp.Case) -> str:
@@ -187,8 +270,10 @@ def _case(render: Renderer, node: exp.Case) -> str:
 def _substring(render: Renderer, node: exp.Substring) -> str:
     """Position 0 is the first character too, and a negative length takes nothing; DuckDB would count from before."""
     text, start, *length = map(render, _arguments(node))
-    parts = [text, f"(CASE WHEN {start} = 0 THEN 1 ELSE {start} END)"]
-    parts += [f"(CASE WHEN {n} < 0 THEN 0 ELSE {n} END)" for n in length]
+    furthest = 2**31 - 1  # no text is longer, and DuckDB takes no more than 32 bits
+    near = f"WHEN v > {furthest} THEN {furthest} WHEN v < -{furthest} THEN -{furthest} ELSE v END"
+    parts = [text, _let(start, f"CASE WHEN v = 0 THEN 1 {near}")]
+    parts += [_let(n, f"CASE WHEN v < 0 THEN 0 {near}") for n in length]
     return f"substring({', '.join(parts)})"
 
 
@@ -201,7 +286,14 @@ def _count(render: Renderer, node: exp.Count) -> str:
 def _sum(render: Renderer, node: exp.Sum) -> str:
     """DuckDB sums integers in 128 bits."""
     total = f"sum({render(node.this)})"
-    return f"CAST({total} AS BIGINT)" if render.type_of(node.this).integral else total
+    return f"TRY_CAST({total} AS BIGINT)" if render.type_of(node.this).integral else total
+
+
+def _deviation(render: Renderer, node: exp.StddevSamp) -> str:
+    value = f"CAST({render(node.this)} AS DOUBLE)"
+    some, large = f"count({value}) > 1", f"count(*) FILTER (WHERE abs({value}) >= 1e150) > 0"
+    deviation = f"stddev_samp({value}) FILTER (WHERE abs({value}) < 1e150)"
+    return f"(CASE WHEN {some} THEN CASE WHEN {large} THEN CAST('NaN' AS DOUBLE) ELSE {deviation} END END)"
 
 
 Rule = Callable[[Renderer, Any], str]
@@ -210,7 +302,13 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Literal: _literal,
     exp.Boolean: lambda render, node: "TRUE" if node.this else "FALSE",
     exp.Null: lambda render, node: "NULL",
-    exp.Neg: lambda render, node: f"(- {render(node.this)})",
+    exp.Neg: _negative,
+    exp.Add: _arithmetic("+"),
+    exp.Sub: _arithmetic("-"),
+    exp.Mul: _arithmetic("*"),
+    exp.Abs: _absolute,
+    exp.Nullif: _nullif,
+    exp.Trim: _trim,
     exp.Not: lambda render, node: f"(NOT {render(node.this)})",
     exp.Is: lambda render, node: f"({render(node.this)} IS {render(node.expression)})",
     exp.Div: _divide,
@@ -229,4 +327,5 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Substring: _substring,
     exp.Count: _count,
     exp.Sum: _sum,
+    exp.StddevSamp: _deviation,
 }

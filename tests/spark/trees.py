@@ -1,0 +1,389 @@
+"""Random expressions, each in two languages: ours, and DuckDB's with the meaning that docs/language.md gives them.
+
+Nothing of the product is used here: neither its trees nor its rules. Where DuckDB has no function of that meaning,
+plain Python says it (meanings.py). So a mistake would have to be made twice to stay hidden.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from tests.spark.edge_values import (
+    BIG,
+    BOOL,
+    COLUMNS,
+    DAY,
+    DBL,
+    DUCK,
+    EDGES,
+    INT,
+    NUMBERS,
+    ORDERED,
+    STR,
+    TIME,
+    TYPES,
+    WHOLE,
+)
+from tests.spark.meanings import FAR
+
+
+@dataclass(frozen=True)
+class Expr:
+    type: str
+    ours: str
+    duck: str
+    exact: bool = True  # else engines may differ in the last digits
+
+
+# --- leaves ---------------------------------------------------------------------------------------------------------
+
+
+def column(name: str) -> Expr:
+    type_ = COLUMNS[name]
+    return Expr(type_, name, f"CAST({name} AS BIGINT)" if type_ == INT else name)
+
+
+def literal(value: object) -> Expr:
+    match value:
+        case bool():
+            return Expr(BOOL, str(value).lower(), str(value).upper())
+        case int():
+            type_ = INT if abs(value) < 2**31 else BIG
+            return Expr(type_, str(value), f"CAST({value} AS BIGINT)")
+        case float():
+            return Expr(DBL, repr(value), f"CAST('{value!r}' AS DOUBLE)")
+        case str():
+            text = "'" + value.replace("'", "''") + "'"
+            return Expr(STR, text, text)
+        case dt.datetime():
+            text = value.replace(tzinfo=None).isoformat(sep=" ")
+            return Expr(TIME, f"TIMESTAMP '{text}'", f"TIMESTAMP '{text}'")
+        case dt.date():
+            return Expr(DAY, f"DATE '{value}'", f"DATE '{value}'")
+    raise AssertionError(value)
+
+
+LITERALS = {
+    type_: [literal(v) for v in values if v is not None and v != -(2**63) and not (type_ == DBL and not np.isfinite(v))]
+    for type_, values in EDGES.items()
+}
+LITERALS[INT] = [e for e in LITERALS[INT] if e.type == INT]
+LITERALS[BIG] = [e for e in LITERALS[BIG] if e.type == BIG]
+
+
+# --- operations -----------------------------------------------------------------------------------------------------
+
+Operation = Callable[..., Expr]
+
+
+@dataclass(frozen=True)
+class Op:
+    """`build` makes an expression of arguments of these types."""
+
+    name: str
+    arguments: tuple[str, ...]
+    result: str
+    build: Operation
+    exact: bool = True
+
+
+def _double(e: Expr) -> str:
+    return f"CAST({e.duck} AS DOUBLE)"
+
+
+def _alike(a: Expr, b: Expr) -> tuple[str, str]:
+    return (_double(a), _double(b)) if DBL in (a.type, b.type) else (a.duck, b.duck)
+
+
+def _arithmetic(symbol: str, result: str) -> Operation:
+    def build(a: Expr, b: Expr) -> Expr:
+        ours = f"({a.ours} {symbol} {b.ours})"
+        if result == BIG:
+            return Expr(BIG, ours, f"TRY({a.duck} {symbol} {b.duck})")
+        return Expr(DBL, ours, f"({_double(a)} {symbol} {_double(b)})")
+
+    return build
+
+
+def _comparison(symbol: str) -> Operation:
+    def build(a: Expr, b: Expr) -> Expr:
+        left, right = _alike(a, b)
+        return Expr(BOOL, f"({a.ours} {symbol} {b.ours})", f"({left} {symbol} {right})")
+
+    return build
+
+
+def _between(word: str) -> Operation:
+    def build(a: Expr, low: Expr, high: Expr) -> Expr:
+        (v, lo), (w, hi) = _alike(a, low), _alike(a, high)
+        duck = f"(({v} >= {lo}) AND ({w} <= {hi}))"
+        return Expr(BOOL, f"({a.ours} {word}BETWEEN {low.ours} AND {high.ours})", f"(NOT {duck})" if word else duck)
+
+    return build
+
+
+def _in(word: str) -> Operation:
+    def build(a: Expr, *members: Expr) -> Expr:
+        each = [" = ".join(_alike(a, m)) for m in members]
+        ours = f"({a.ours} {word}IN ({', '.join(m.ours for m in members)}))"
+        duck = "(" + " OR ".join(f"({e})" for e in each) + ")"
+        return Expr(BOOL, ours, f"(NOT {duck})" if word else duck)
+
+    return build
+
+
+def _call(name: str, result: str, duck: str, exact: bool = True) -> Operation:
+    def build(*arguments: Expr) -> Expr:
+        ours = f"{name}({', '.join(a.ours for a in arguments)})"
+        return Expr(
+            result,
+            ours,
+            duck.format(*(a.duck for a in arguments), *(f"CAST({a.duck} AS DOUBLE)" for a in arguments)),
+            exact,
+        )
+
+    return build
+
+
+def _infix(text: str, result: str) -> Operation:
+    def build(*arguments: Expr) -> Expr:
+        return Expr(result, text.format(*(a.ours for a in arguments)), text.format(*(a.duck for a in arguments)))
+
+    return build
+
+
+def _widest(*types: str) -> str:
+    return max(types, key=NUMBERS.index) if types[0] in NUMBERS else types[0]
+
+
+def _as(e: Expr, type_: str) -> str:
+    return _double(e) if type_ == DBL else e.duck
+
+
+def _listed(name: str) -> Operation:
+    def build(*arguments: Expr) -> Expr:
+        type_ = _widest(*(a.type for a in arguments))
+        duck = f"{name}({', '.join(_as(a, type_) for a in arguments)})"
+        return Expr(type_, f"{name}({', '.join(a.ours for a in arguments)})", duck)
+
+    return build
+
+
+def _nullif(a: Expr, b: Expr) -> Expr:
+    left, right = _alike(a, b)
+    return Expr(a.type, f"nullif({a.ours}, {b.ours})", f"(CASE WHEN {left} = {right} THEN NULL ELSE {a.duck} END)")
+
+
+def _case(form: str) -> Operation:
+    def build(c: Expr, x: Expr, y: Expr) -> Expr:
+        type_ = _widest(x.type, y.type)
+        duck = f"(CASE WHEN {c.duck} THEN {_as(x, type_)} ELSE {_as(y, type_)} END)"
+        return Expr(type_, form.format(c.ours, x.ours, y.ours), duck)
+
+    return build
+
+
+def _case_without_else(c: Expr, x: Expr) -> Expr:
+    return Expr(x.type, f"if({c.ours}, {x.ours})", f"(CASE WHEN {c.duck} THEN {x.duck} END)")
+
+
+def _simple_case(v: Expr, w: Expr, x: Expr, y: Expr) -> Expr:
+    type_ = _widest(x.type, y.type)
+    same = " = ".join(_alike(v, w))
+    duck = f"(CASE WHEN {same} THEN {_as(x, type_)} ELSE {_as(y, type_)} END)"
+    return Expr(type_, f"(CASE {v.ours} WHEN {w.ours} THEN {x.ours} ELSE {y.ours} END)", duck)
+
+
+FROM_TEXT = {
+    INT: "CAST(TRY_CAST(t_whole({}) AS INTEGER) AS BIGINT)",
+    BIG: "t_whole({})",
+    DBL: "t_double({})",
+    BOOL: "t_truth({})",
+    DAY: "t_day({})",
+    TIME: "make_timestamp(t_instant({}))",
+}
+
+
+def _cast(source: str, target: str) -> Operation:
+    def build(a: Expr) -> Expr:
+        if source == STR and target != STR:
+            # A literal that is no date is refused before it runs.
+            ours = f"({a.ours} || '')" if a.ours.startswith("'") else a.ours
+            return Expr(target, f"CAST({ours} AS {target})", FROM_TEXT[target].format(a.duck))
+        if source == DBL and target == STR:
+            # Java before 19 writes a digit too many of some doubles between 2^53 and 2^63.
+            ours = f"if(abs({a.ours}) < 1e15 OR abs({a.ours}) >= 1e19, {a.ours})"
+            duck = f"CASE WHEN abs({a.duck}) < 1e15 OR abs({a.duck}) >= 1e19 THEN t_shown({a.duck}) END"
+            return Expr(STR, f"CAST({ours} AS string)", duck)
+        if target in WHOLE:
+            value = f"trunc({a.duck})" if source == DBL else a.duck
+            duck = f"CAST(TRY_CAST({value} AS {DUCK[target]}) AS BIGINT)"
+        else:
+            duck = f"TRY_CAST({a.duck} AS {DUCK[target]})"
+        return Expr(target, f"CAST({a.ours} AS {target})", duck)
+
+    return build
+
+
+def _round(digits: int) -> Operation:
+    def build(a: Expr) -> Expr:
+        ours = f"round({a.ours}, {digits})" if digits else f"round({a.ours})"
+        return Expr(a.type, ours, f"t_round({a.duck}, {digits})" if a.type == DBL else a.duck)
+
+    return build
+
+
+def _abs(a: Expr) -> Expr:
+    duck = {INT: "TRY(CAST(abs(CAST({} AS INTEGER)) AS BIGINT))", BIG: "TRY(abs({}))", DBL: "abs({})"}[a.type]
+    return Expr(a.type, f"abs({a.ours})", duck.format(a.duck))
+
+
+def _whole(name: str) -> Operation:
+    def build(a: Expr) -> Expr:
+        return Expr(BIG, f"{name}({a.ours})", f"TRY_CAST({name}({a.duck}) AS BIGINT)" if a.type == DBL else a.duck)
+
+    return build
+
+
+def _negative(a: Expr) -> Expr:
+    type_ = DBL if a.type == DBL else BIG
+    return Expr(type_, f"(- {a.ours})", f"(- {a.duck})" if type_ == DBL else f"TRY(- {a.duck})")
+
+
+def operations() -> Iterator[Op]:
+    yield from _numbers()
+    yield from _comparisons()
+    yield from _conditionals()
+    yield from _texts()
+    yield from _moments()
+    for source in TYPES:
+        for target in TYPES:
+            moments = {source, target} & {TIME, DAY}
+            if source == target or STR in (source, target) or {source, target} == {TIME, DAY} or not moments:
+                yield Op("CAST", (source,), target, _cast(source, target))
+
+
+def _numbers() -> Iterator[Op]:
+    for a in NUMBERS:
+        yield Op("-", (a,), DBL if a == DBL else BIG, _negative)
+        yield Op("abs", (a,), a, _abs)
+        for digits in (0, 1, 2, 15):
+            yield Op("round", (a,), a, _round(digits))
+        for name in ("floor", "ceil"):
+            yield Op(name, (a,), BIG, _whole(name))
+        yield Op("sqrt", (a,), DBL, _call("sqrt", DBL, "t_sqrt({1})"))
+        yield Op("ln", (a,), DBL, _call("ln", DBL, "t_ln({1})", False), False)
+        yield Op("exp", (a,), DBL, _call("exp", DBL, "exp({1})", False), False)
+    for a, b in _pairs(NUMBERS):
+        result = DBL if DBL in (a, b) else BIG
+        for symbol in "+-*":
+            yield Op(symbol, (a, b), result, _arithmetic(symbol, result))
+        yield Op("/", (a, b), DBL, lambda x, y: Expr(DBL, f"({x.ours} / {y.ours})", f"t_div({x.duck}, {y.duck})"))
+        yield Op("power", (a, b), DBL, _call("power", DBL, "power({2} + 0.0, {3})", False), False)
+    for a, b in _pairs(WHOLE):
+        yield Op("%", (a, b), BIG, lambda x, y: Expr(BIG, f"({x.ours} % {y.ours})", f"t_mod({x.duck}, {y.duck})"))
+
+
+def _moments() -> Iterator[Op]:
+    for type_ in (TIME, DAY):
+        for part in ("year", "month", "day"):
+            yield Op(part, (type_,), INT, _call(part, INT, part + "({0})"))
+    for part in ("hour", "minute", "second"):
+        yield Op(part, (TIME,), INT, _call(part, INT, part + "({0})"))
+
+
+def _pairs(types: Sequence[str]) -> Iterator[tuple[str, str]]:
+    return ((a, b) for a in types for b in types if a == b or (a in NUMBERS and b in NUMBERS))
+
+
+def _comparisons() -> Iterator[Op]:
+    for a, b in _pairs(TYPES):
+        for symbol in ("=", "<>", "<", "<=", ">", ">="):
+            yield Op(symbol, (a, b), BOOL, _comparison(symbol))
+    for a, b in _pairs(ORDERED):
+        for word in ("", "NOT "):
+            yield Op("BETWEEN", (a, b, a), BOOL, _between(word))
+            yield Op("IN", (a, "literal " + a, "literal " + b, "literal " + a), BOOL, _in(word))
+    for symbol in ("AND", "OR"):
+        yield Op(symbol, (BOOL, BOOL), BOOL, _infix("({} " + symbol + " {})", BOOL))
+    yield Op("NOT", (BOOL,), BOOL, _infix("(NOT {})", BOOL))
+    for type_ in TYPES:
+        yield Op("IS NULL", (type_,), BOOL, _infix("({} IS NULL)", BOOL))
+        yield Op("IS NOT NULL", (type_,), BOOL, _infix("({} IS NOT NULL)", BOOL))
+
+
+def _conditionals() -> Iterator[Op]:
+    for a, b in _pairs(TYPES):
+        result = _widest(a, b)
+        yield Op("CASE", (BOOL, a, b), result, _case("(CASE WHEN {} THEN {} ELSE {} END)"))
+        yield Op("if", (BOOL, a, b), result, _case("if({}, {}, {})"))
+        yield Op("CASE x", (a, b, b, a), result, _simple_case)
+        yield Op("nullif", (a, b), a, _nullif)
+        for name in ("coalesce", "least", "greatest"):
+            yield Op(name, (a, b), result, _listed(name))
+            yield Op(name, (a, b, a), result, _listed(name))
+    for type_ in TYPES:
+        yield Op("if", (BOOL, type_), type_, _case_without_else)
+
+
+def _texts() -> Iterator[Op]:
+    for name in ("lower", "upper", "trim"):
+        yield Op(name, (STR,), STR, _call(name, STR, f"t_{name}({{0}})"))
+    yield Op("length", (STR,), INT, _call("length", INT, "length({0})"))
+    yield Op("||", (STR, STR), STR, _infix("({} || {})", STR))
+    yield Op("concat", (STR, STR, STR), STR, _call("concat", STR, "({0} || {1} || {2})"))
+    yield Op("starts_with", (STR, STR), BOOL, _call("starts_with", BOOL, "starts_with({0}, {1})"))
+    for a in WHOLE:
+        yield Op("substring", (STR, a), STR, _call("substring", STR, f"t_part({{0}}, {{1}}, {FAR})"))
+        for b in WHOLE:
+            yield Op("substring", (STR, a, b), STR, _call("substring", STR, "t_part({0}, {1}, {2})"))
+
+
+OPERATIONS = tuple(operations())
+BY_RESULT = {t: [op for op in OPERATIONS if op.result == t and op.exact] for t in TYPES}
+
+
+# --- expressions ----------------------------------------------------------------------------------------------------
+
+
+def every_operation() -> Iterator[Expr]:
+    """Each on columns, and each with a literal among its arguments."""
+    rng = Random(1)
+    for op in OPERATIONS:
+        yield op.build(*(_leaf(t, n, rng) for n, t in enumerate(op.arguments)))
+        if len(op.arguments) > 1:
+            place = rng.randrange(len(op.arguments))
+            yield op.build(
+                *(_a_literal(t, rng) if n == place else _leaf(t, n, rng) for n, t in enumerate(op.arguments))
+            )
+
+
+def random_expression(rng: Random, depth: int) -> Expr:
+    op = rng.choice(OPERATIONS)
+    return op.build(*(_grown(rng, t, depth - 1) for t in op.arguments))
+
+
+def _grown(rng: Random, type_: str, depth: int) -> Expr:
+    if type_.startswith("literal ") or rng.random() < 0.15:
+        return _a_literal(type_, rng)
+    if depth == 0 or rng.random() < 0.2:
+        return column(f"{'ibdstyf'[TYPES.index(type_)]}{rng.choice('12')}")
+    # An operation is drawn before the types of its arguments, or comparisons would crowd out all others.
+    names = sorted({op.name for op in BY_RESULT[type_]})
+    name = rng.choice(names)
+    op = rng.choice([op for op in BY_RESULT[type_] if op.name == name])
+    return op.build(*(_grown(rng, t, depth - 1) for t in op.arguments))
+
+
+def _leaf(type_: str, position: int, rng: Random) -> Expr:
+    if type_.startswith("literal "):
+        return _a_literal(type_, rng)
+    return column(f"{'ibdstyf'[TYPES.index(type_)]}{1 + position % 2}")
+
+
+def _a_literal(type_: str, rng: Random) -> Expr:
+    return rng.choice(LITERALS[type_.removeprefix("literal ")])
