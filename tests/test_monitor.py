@@ -20,7 +20,7 @@ CATALOG = Market.of(20, 10).job(Path("store"), 2).catalog
 
 
 def batch(number: int, rows: int = 100, seconds: float = 1.0, first: bool = False) -> BatchDone:
-    return BatchDone("c0", number, 1, (), None, rows, 0, 0, seconds, {}, first)
+    return BatchDone("c0", number, 1, (), None, rows, (), 0, seconds, {}, first)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def state() -> State:
     template = template_of(pipelines(plan, CATALOG)[0])
     columns = (("price", "c_i0_price"),)
     return State(
-        carriers={"c0": CarrierRecord("c0", "local", template, 0, 1, late=3)},
+        carriers={"c0": CarrierRecord("c0", "local", template, 0, 1, late=({"bids": 3}, {"bids": 2}))},
         fragments={n: FragmentRecord(n, str(n), "c0", (), 0, 0, status) for n, status in enumerate(Status, start=1)},
         queries={n: QueryRecord(n, f"q{n}", "", running=n != 4) for n in (1, 2, 3, 4)},
         # q1 and q2 share a fragment; the fragments of the others are leaving or gone.

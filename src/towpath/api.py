@@ -14,7 +14,7 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from towpath.control.engine import Engine
 from towpath.control.folder import QueryFolder
 from towpath.control.history import Kind
 from towpath.control.housekeeping import Housekeeper
+from towpath.control.idle import Patience
 from towpath.control.journal import Journal
 from towpath.control.loop import Loop
 from towpath.control.pulse import Pulse
@@ -42,6 +43,7 @@ from towpath.nodes import ConnectNode, NodeDef
 from towpath.reader import POLL_S, Reader
 from towpath.results import read
 from towpath.runtime.carriers import Event, Runtime
+from towpath.schema import SchemaClass
 from towpath.spark.connect import connect, listens
 from towpath.spark.kafka import jar_settings, with_connector
 from towpath.spark.node import NodeSettings, open_session
@@ -174,9 +176,19 @@ class Towpath:
             with around("showing what the job does"):
                 watch(events)
 
-    def drain(self, watch: Watch | None = None) -> None:
-        """Processes everything the streams have and closes all windows."""
-        events = self.engine.drain()
+    def drain(self, watch: Watch | None = None) -> int | None:
+        """Processes everything the streams have and closes all windows: those that end by the event time it returns.
+
+        Rows of earlier event times that come afterwards are late. Where data goes on, `catch_up` is the one to use.
+        """
+        self._finished(self.engine.drain(), watch)
+        return self.engine.closed_us
+
+    def catch_up(self, watch: Watch | None = None) -> None:
+        """Processes everything the streams have, and leaves windows open that more rows could fall into."""
+        self._finished(self.engine.finish(), watch)
+
+    def _finished(self, events: list[Event], watch: Watch | None) -> None:
         if watch is not None:
             watch(events)
         self.housekeeper.feed_sinks()
@@ -239,10 +251,8 @@ def start(job: Job | str | Path) -> Towpath:
         for name in scaled:
             starter.start(name).result()
         nodes = opened | {name: starter.open(name) for name in scaled}
-        idle = [s.idle_after_ms for s in job.streams.values()]
-        idle_after_s = None if 0 in idle else max(idle) / 1000
         retention_us = job.results.retention_us
-        engine = Engine(store, journal, nodes, job.catalog, idle_after_s=idle_after_s, retention_us=retention_us)
+        engine = Engine(store, journal, nodes, job.catalog, patience=_patience(job), retention_us=retention_us)
         stack.enter_context(engine)
         engine.tell(Kind.CONTROLLER_STARTED, _begins(journal))
         pulse = stack.enter_context(Pulse(store.root))
@@ -261,6 +271,26 @@ def start(job: Job | str | Path) -> Towpath:
             running.refuse(QueryError("not taken in:", bad))
         return running
     raise AssertionError("unreachable")
+
+
+def _patience(job: Job) -> dict[SchemaClass, Patience]:
+    """Streams of a class are read together: they are silent when all of them are, each for as long as it says."""
+    together: dict[SchemaClass, list[StreamDef]] = {}
+    for stream in job.streams.values():
+        together.setdefault(stream.stream.schema_class, []).append(stream)
+    return {
+        schema_class: Patience(
+            _longest(s.idle_after_ms for s in streams),
+            _longest(s.close_after_ms for s in streams),
+            max(s.stream.delay_us for s in streams),
+        )
+        for schema_class, streams in together.items()
+    }
+
+
+def _longest(times_ms: Iterable[int]) -> float | None:
+    known = list(times_ms)
+    return None if 0 in known else max(known) / 1000
 
 
 def _begins(journal: Journal) -> str:

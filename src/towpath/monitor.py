@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +31,9 @@ class CarrierFigures:
     rows_per_s: float
     trigger_s: float | None  # how long the last micro-batch took; None before the first
     event_us: int | None  # the highest event time seen
-    late: int
+    late: int  # rows that came too late for its joins and aggregates
+    late_by_stream: Mapping[str, int]
+    unheard: int = 0  # micro-batches whose late rows nobody knows
     runs: bool = True  # a carrier that nobody needs any more may rest
 
 
@@ -44,6 +46,7 @@ class Figures:
     median_s: float | None  # of the trigger times of all carriers
     slowest_s: float | None  # their 95th percentile
     restarts: int  # carriers that had to be started again
+    late_by_stream: Mapping[str, int]  # rows that came too late for joins and aggregates
 
     @property
     def running(self) -> list[CarrierFigures]:
@@ -51,7 +54,12 @@ class Figures:
 
     @property
     def late(self) -> int:
-        return sum(carrier.late for carrier in self.carriers)
+        return sum(self.late_by_stream.values())
+
+    @property
+    def unheard(self) -> int:
+        """Micro-batches whose reports were missed: with them there may be more late rows."""
+        return sum(carrier.unheard for carrier in self.carriers)
 
     @property
     def rows_per_s(self) -> float:
@@ -124,6 +132,7 @@ class Monitor:
             median,
             slowest,
             sum(max(0, heard.starts - 1) for heard in self._heard.values()),
+            {name: stream.late for name, stream in sorted(self._controller.state.streams.items()) if stream.late},
         )
 
     def _carriers(self) -> Iterator[CarrierFigures]:
@@ -137,6 +146,7 @@ class Monitor:
         queries = Counter(carrier for carrier, _ in users)
         for carrier in state.carriers.values():
             heard = self._heard.setdefault(carrier.id, _Heard())
+            late = {name: rows for name, rows in carrier.late_rows.items() if rows}
             heard.rests = heard.rests or (heard.starts > 0 and not self._controller.runs(carrier.id))
             yield CarrierFigures(
                 carrier.id,
@@ -147,7 +157,9 @@ class Monitor:
                 heard.rate.note(self._clock(), heard.rows),
                 heard.seconds[-1] if heard.seconds else None,
                 carrier.newest_us,
-                carrier.late,
+                sum(late.values()),
+                late,
+                carrier.unheard if carrier.template.family.stateful else 0,
                 self._controller.runs(carrier.id),
             )
 

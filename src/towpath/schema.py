@@ -68,6 +68,25 @@ def internal(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else f"_x{name.encode().hex()}"
 
 
+MS = 1_000  # microseconds; Spark's watermarks are whole milliseconds
+# Spark's watermark begins at 1970, and all before would be late. Carriers count event time from a day before the first
+# timestamp that there is.
+BEFORE_1970_US = 62_135_683_200_000_000
+
+
+def in_time_from(newest_us: int, delay_us: int) -> int:
+    """The oldest event time that is in time once `newest_us` was seen.
+
+    Both are rounded to milliseconds in favour of the tuple, so what is `delay_us` behind or less is always in time.
+    """
+    return (newest_us // MS - -(-delay_us // MS)) * MS
+
+
+def newest_before(event_us: int, delay_us: int) -> int:
+    """The newest event time after which `event_us` was still in time."""
+    return (event_us // MS - (-delay_us // MS)) * MS + MS - 1
+
+
 SchemaClass = tuple[tuple[str, str], ...]
 Catalog = Mapping[str, Stream]
 

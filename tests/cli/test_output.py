@@ -55,3 +55,17 @@ def test_a_table_in_a_pipe_is_not_cut(capsys: pytest.CaptureFixture[str]) -> Non
 def test_json_keeps_letters_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_json({"name": "Größe"})
     assert capsys.readouterr().out == '{\n  "name": "Größe"\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("by_stream", "unheard", "said"),
+    [
+        ({}, 0, "0 late rows"),
+        ({"a": 2, "b": 1_000}, 0, "1,002 late rows (b 1,000, a 2)"),
+        ({}, 1, "at least 0 late rows (the reports of 1 micro-batch were missed)"),
+        ({"a": 1}, 2, "at least 1 late rows (a 1; the reports of 2 micro-batches were missed)"),
+        ({f"s{n}": 1 for n in range(7)}, 0, "7 late rows (s0 1, s1 1, s2 1, s3 1, s4 1 and 2 more streams)"),
+    ],
+)
+def test_late_rows_are_told_by_stream(by_stream: dict[str, int], unheard: int, said: str) -> None:
+    assert output.late_text(sum(by_stream.values()), by_stream, unheard) == said

@@ -43,16 +43,20 @@ def run(*arguments: object) -> Result:
 
 
 @pytest.mark.spark
-def test_until_drained_answers_everything_and_ends(job: Path) -> None:
-    result = run("run", job, "--until-drained", "--json")
+def test_until_caught_up_keeps_windows_open_and_until_drained_closes_them(job: Path) -> None:
+    result = run("run", job, "--until-caught-up", "--json")
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
-    assert (report["state"], report["queries"], report["results"], report["late"]) == ("drained", 2, 10, 0)
+    assert (report["state"], report["queries"], report["results"], report["late"]) == ("caught up", 2, 9, 0)
+    assert (report["late_by_stream"], report["closed_us"]) == ({}, None)
     assert {c["kind"]: c["rows"] for c in report["carriers"]} == {"filter": 20, "tumbling aggregate": 20}
+    again = run("run", job, "--until-drained")
+    assert again.stdout == (
+        "drained: 2 queries, 10 results, 0 late rows\n"
+        "windows up to 2026-01-01 00:01:00 were closed; rows from before then that come later are late\n"
+    )
     assert run("results", job, "large", "--limit", 1, "--format", "csv").stdout == '"id","amount"\n19,19\n'
     assert run("results", job, "per-minute", "--format", "csv").stdout == '"n"\n20\n'
-    again = run("run", job, "--until-drained")
-    assert again.stdout == "drained: 2 queries, 10 results, 0 late rows\n"
 
 
 @pytest.mark.spark
@@ -75,6 +79,12 @@ def test_a_signal_stops_it_cleanly(job: Path, number: signal.Signals) -> None:
     assert re.fullmatch(r"stopped: 2 queries, \d+ results, 0 late rows\n", out)
     assert err.endswith(f"stopped; `towpath run {job}` goes on from here\n")
     assert "Traceback" not in said + err
+
+
+def test_windows_cannot_be_both_closed_and_kept_open(job: Path) -> None:
+    result = run("run", job, "--until-drained", "--until-caught-up")
+    assert result.exit_code == 2
+    assert "give one of them" in result.output
 
 
 def test_a_wrong_query_is_told_before_spark_starts(job: Path) -> None:

@@ -13,6 +13,7 @@ from tests.nodes import quiet_node
 from towpath.control.engine import Engine
 from towpath.control.journal import Journal
 from towpath.control.linkfiles import LinkFiles
+from towpath.control.records import BEGINNING_US
 from towpath.control.requests import Request
 from towpath.lang import parse
 from towpath.plan.cut import CUT, WHOLE
@@ -51,7 +52,7 @@ def engine(tmp_path: Path, node: MagicMock) -> Iterator[Engine]:
 
 def opened(folder: Path, node: MagicMock) -> Engine:
     store = Store(folder / "store")
-    return Engine(store, Journal(store.journal), {"a": node}, CATALOG, idle_after_s=None)
+    return Engine(store, Journal(store.journal), {"a": node}, CATALOG)
 
 
 def test_a_reader_that_has_read_all_gets_time_to_close_its_windows(engine: Engine, done: list[str]) -> None:
@@ -89,5 +90,5 @@ def test_windows_close_behind_the_batches_that_nobody_heard_of(
         node.tick.side_effect = lambda carrier, n, us: setattr(node.events, "side_effect", chain([[told]], repeat([])))
         engine.drain()
         asked, closed = (call.args for call in node.tick.call_args_list)
-    assert asked == ("c0", 0, 0)
-    assert closed == ("c0", 0, (reached_s + 4 + 1) * SECOND + DELAY), "RANGE 4 SECONDS, and one more"
+    assert asked == ("c0", 0, BEGINNING_US)
+    assert closed == ("c0", 0, (reached_s // 4 * 4 + 4) * SECOND + DELAY + 999), "RANGE 4 SECONDS: to the window's end"

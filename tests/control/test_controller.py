@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from towpath.control.controller import Controller, Publish, StartCarrier
+from towpath.control.history import Kind
 from towpath.control.records import BEGINNING_US, State, Status
 
-from .world import CATALOG, DELAY, SECOND, World, losses, stream, submission
+from .world import CATALOG, DELAY, SECOND, World, batch_done, losses, stream, submission
 
 EVERYTHING = (True, None, None)
 UNDECIDED = (False, None, None)
@@ -204,10 +206,44 @@ def test_a_joiner_is_clear_of_all_that_batches_before_a_crash_may_have_had(world
     carrier = world.carriers["c0"]
     carrier.run_batch("c0", [s(30)], 0, 0)  # nobody hears of it
     world.crash()
-    world.batch("c0", [])  # nor does this one tell
-    assert world.validity("q") == UNDECIDED
-    world.batch("c0", s(28))
-    assert world.validity("q") == (True, 28 * SECOND + DELAY + 1, None)
+    world.batch("c0", [])
+    assert world.validity("q") == (True, 30 * SECOND + 1, None), "so far its position had come"
+    assert not losses(world)
+
+
+def test_the_watermark_bounds_what_nobody_heard_of_where_there_is_one_input(world: World) -> None:
+    run_first(world)
+    world.submit(submission("q", "filter"))
+    carrier = world.carriers["c0"]
+    carrier.tells = False
+    carrier.run_batch("c0", [s(30)], 0, 0)  # nobody hears of it
+    world.crash()
+    world.batch("c0", s(2))  # far too late to say anything of what came before
+    assert world.validity("q") == (True, 30 * SECOND + 1000, None), "watermarks are whole milliseconds"
+    assert not losses(world)
+
+
+def test_a_query_starts_after_a_restart_although_one_input_is_silent(world: World) -> None:
+    world.submit(submission("j", "other join"))
+    world.batch("c0", s(10), s(12))
+    world.crash()
+    world.submit(submission("late", "join"))
+    world.batch("c0", s(11), [])
+    assert world.validity("late") == (True, 12 * SECOND + 1, None)
+    assert not losses(world)
+
+
+def test_an_input_that_stood_still_brought_nothing_that_nobody_heard_of(world: World) -> None:
+    world.submit(submission("j", "other join"))
+    world.carriers["c0"].tells = False
+    world.batch("c0", s(10), s(12))
+    world.carriers["c0"].run_batch("c0", [s(30), []], 0, 0)
+    world.crash()
+    world.submit(submission("late", "join"))
+    world.batch("c0", [], [])
+    assert world.validity("late") == UNDECIDED, "nobody knows how far the first input had come"
+    world.batch("c0", s(29), [])
+    assert world.validity("late") == (True, 29 * SECOND + DELAY + 1000, None)
     assert not losses(world)
 
 
@@ -218,7 +254,7 @@ def test_reports_that_were_missed_are_like_a_crash(world: World) -> None:
     carrier.run_batch("c0", [s(30)], 0, 0)
     carrier.events.clear()
     world.batch("c0", s(29))
-    assert world.validity("q") == (True, 29 * SECOND + DELAY + 1, None)
+    assert world.validity("q") == (True, 30 * SECOND + 1, None)
     assert not losses(world)
 
 
@@ -240,7 +276,7 @@ def test_a_carrier_without_queries_is_started_when_one_comes(world: World) -> No
     world.submit(submission("q", "filter"))
     assert world.carriers["c0"].running
     world.batch("c0", s(14))
-    assert world.validity("q") == (True, 14 * SECOND + DELAY + 1, None)
+    assert world.validity("q") == (True, 14 * SECOND + 1, None)
 
 
 def test_a_decision_that_was_not_carried_out_is_carried_out_later(world: World) -> None:
@@ -267,3 +303,23 @@ def test_a_longer_delay_of_the_next_run_counts(world: World) -> None:
     controller = Controller(world.journal.load(), slower)
     controller.resume()
     assert controller.state.carriers["c0"].delay_us == 2 * DELAY
+
+
+# --- late rows -------------------------------------------------------------------------------------------------------
+
+
+def test_late_rows_are_added_up_by_stream_once_and_told_of(world: World) -> None:
+    world.submit(submission("j", "join"))
+    done = batch_done("c0", 0, 1, [9 * SECOND, 9 * SECOND], first=True)
+    # Both inputs of a join may read one stream: its rows count once.
+    for number, late in enumerate([({}, {}), ({"s": 2}, {}), ({"s": 1}, {"s": 3, "t": 4})]):
+        world.act(world.controller.handle(replace(done, batch=number, late=late)))
+    world.act(world.controller.handle(replace(done, batch=2, late=({"s": 100}, {}))))  # heard before
+    (carrier,) = world.controller.state.carriers.values()
+    assert carrier.late_rows == {"s": 3, "t": 4}
+    assert carrier.unheard == 0
+    world.act(world.controller.handle(replace(done, batch=5, late=({}, {}))))
+    assert carrier.unheard == 2, "what was late in batches 3 and 4 nobody knows"
+    told = [entry.text.split(":")[0] for entry in world.journal.history() if entry.kind is Kind.LATE_ROWS]
+    assert told == ["stream s", "stream t"]
+    assert world.journal.load() == world.controller.state

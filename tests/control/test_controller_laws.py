@@ -1,8 +1,9 @@
 """Whatever comes in between, a query's fragment has seen every tuple of the event times that the query answers for.
 
-Random queries come and go over random micro-batches: out of order within the allowed delay, inputs of a join far apart,
-tables replaced in the middle of a batch, batches nobody hears of, crashes before and after acting, batches repeated
-with another table than the one their results were made with.
+Random queries come and go over random micro-batches: out of order up to exactly the allowed delay and sometimes more,
+inputs of a join far apart or silent, with ticks that move their event time on, tables replaced in the middle of a
+batch, batches nobody hears of, crashes before and after acting, batches repeated with another table than the one their
+results were made with.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ NODES = ("a", "b")
 NAMES = st.sampled_from(["q1", "q2", "q3", "q4"])
 KINDS = st.sampled_from(sorted(SQL))
 START_S = 2  # so that some tuples lie before the epoch
-JUMPS = st.lists(st.integers(-DELAY // SECOND, 9), max_size=3)  # relative to the newest tuple, in seconds
+# Relative to the newest tuple of the batches before, in microseconds: around the bound of the delay, and elsewhere.
+BOUND = st.sampled_from((-DELAY, 1 - DELAY, -DELAY + 999, -SECOND, -1, 0, 1))
+JUMPS = st.lists(BOUND | st.integers(-DELAY // SECOND, 9).map(lambda s: s * SECOND), max_size=3)
+LATE = st.sampled_from((-DELAY - 1, -DELAY - 999, -DELAY - SECOND, -20 * SECOND))
 
 
 class Decisions(RuleBasedStateMachine):
@@ -103,15 +107,30 @@ class Decisions(RuleBasedStateMachine):
         return any(carrier.running for carrier in self.world.carriers.values())
 
     def draw_times(self, data: st.DataObject, carrier: Carrier) -> list[list[int]]:
-        """Of each input; each has its own time, and no tuple is later than allowed."""
+        """Of each input; each has its own time.
+
+        Some are late, unless they would have to bound what nobody has heard of (runs.py).
+        """
         drawn = []
         for n in range(carrier.inputs):
-            newest, times = carrier.newest(n), []
-            for jump in data.draw(JUMPS):
-                times.append((START_S if newest is None else newest // SECOND + jump) * SECOND)
-                newest = times[-1] if newest is None else max(times[-1], newest)
-            drawn.append(times)
+            newest = carrier.newest(n)
+            jumps = data.draw(JUMPS)
+            if carrier.inputs == 1 or carrier.tells:
+                jumps += data.draw(st.lists(LATE, max_size=1))
+            drawn.append([START_S * SECOND if newest is None else newest + jump for jump in jumps])
         return drawn
+
+    def some_join(self) -> bool:
+        return any(carrier.running and carrier.inputs > 1 for carrier in self.world.carriers.values())
+
+    @precondition(some_join)
+    @rule(data=st.data(), ahead=st.integers(0, 20))
+    def tick(self, data: st.DataObject, ahead: int) -> None:
+        """An input is silent: its event time goes on without tuples."""
+        joins = [name for name, c in self.world.carriers.items() if c.running and c.inputs > 1]
+        carrier = self.world.carriers[data.draw(st.sampled_from(sorted(joins)))]
+        n = data.draw(st.integers(0, carrier.inputs - 1))
+        carrier.ticks[n] = (carrier.newest(n) or START_S * SECOND) + ahead * SECOND
 
     @precondition(some_run)
     @rule(data=st.data(), heard=st.booleans())
@@ -189,6 +208,19 @@ class Decisions(RuleBasedStateMachine):
             self.world.batch(name, *([(carrier.newest(n) or START_S * SECOND) + SECOND] for n in range(carrier.inputs)))
         waiting = [f for f in self.world.controller.state.fragments.values() if f.status is Status.JOINING]
         assert not [f for f in waiting if f.carrier == name]
+
+    @precondition(some_run)
+    @rule(data=st.data())
+    def flow_on_one_input(self, data: st.DataObject) -> None:
+        """Where no report is missing, no query waits for an input that is silent."""
+        name, carrier = self.carrier(data)
+        self.world.hear(name)
+        record = self.world.controller.state.carriers[name]
+        if record.sure and not carrier.starting:
+            first, others = (carrier.newest(0) or START_S * SECOND) + SECOND, range(1, carrier.inputs)
+            self.world.batch(name, [first], *([] for _ in others))
+            waiting = [f for f in self.world.controller.state.fragments.values() if f.status is Status.JOINING]
+            assert not [f for f in waiting if f.carrier == name]
 
     # --- what always holds -------------------------------------------------------------------------------------------
 

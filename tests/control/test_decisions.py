@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def engine(store: Store, nodes: dict[str, MagicMock]) -> Iterator[Engine]:
-    with Engine(store, Journal(store.journal), nodes, CATALOG, idle_after_s=None) as engine:
+    with Engine(store, Journal(store.journal), nodes, CATALOG) as engine:
         engine.submit([request("f", "filter")])
         yield engine
 

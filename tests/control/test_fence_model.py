@@ -121,7 +121,8 @@ class World:
         number = carrier.heard
         time, table, first = carrier.batches[number]
         carrier.heard += 1
-        return self.controller.handle(batch_done(name, number, table.version, [time], time - DELAY_US, first=first))
+        watermark = carrier.batches[number - 1].time - DELAY_US if number else None
+        return self.controller.handle(batch_done(name, number, table.version, [time], watermark, first=first))
 
     def move(self) -> None:
         self.moves -= 1

@@ -37,7 +37,7 @@ class Job:
     def open(self) -> Engine:
         journal = Journal(self.store.journal, now_us=lambda: self.now_us)
         clocks: dict[str, Any] = {"retention_us": RETENTION, "clock": lambda: self.now_us / 1e6}
-        return Engine(self.store, journal, {"a": self.node}, CATALOG, idle_after_s=None, **clocks)
+        return Engine(self.store, journal, {"a": self.node}, CATALOG, **clocks)
 
     def submit(self, name: str, kind: str = "filter", sink: dict[str, str] | None = None) -> None:
         self.engine.submit([Request(parse(SQL[kind], CATALOG, name), sink=sink)])
@@ -194,7 +194,7 @@ def test_what_a_killed_controller_had_yet_to_forget_is_forgotten_at_the_next_sta
     world.act(world.controller.abandon(move.id))
     world.journal.close()
     store = Store(tmp_path / "other")
-    with Engine(store, Journal(store.journal), {"a": quiet_node()}, CATALOG, idle_after_s=None) as engine:
+    with Engine(store, Journal(store.journal), {"a": quiet_node()}, CATALOG) as engine:
         engine.poll()
         assert set(engine.controller.state.fragments) == {1}
     left = Journal(store.journal, read_only=True).load(ended=True)
@@ -203,7 +203,7 @@ def test_what_a_killed_controller_had_yet_to_forget_is_forgotten_at_the_next_sta
 
 def test_without_a_retention_nothing_readable_goes(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    with Engine(store, Journal(store.journal), {"a": quiet_node()}, CATALOG, idle_after_s=None) as engine:
+    with Engine(store, Journal(store.journal), {"a": quiet_node()}, CATALOG) as engine:
         engine.submit([Request(parse(SQL["filter"], CATALOG, "q"))])
         engine.withdraw("q")
         engine.poll()

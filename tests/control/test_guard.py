@@ -81,7 +81,7 @@ def running(tmp_path: Path, node: MagicMock) -> Any:
     job = jobs.load(tmp_path / "job.yaml")
     store = Store(job.store)
     with ExitStack() as stack:
-        engine = stack.enter_context(Engine(store, Journal(store.journal), {"a": node}, CATALOG, idle_after_s=None))
+        engine = stack.enter_context(Engine(store, Journal(store.journal), {"a": node}, CATALOG))
         engine.submit([Request(parse(SQL["filter"], CATALOG, "f"))])
         loop = MagicMock()
         yield Towpath(job, stack, engine, Housekeeper(store, None), Pulse(tmp_path), loop)
@@ -166,7 +166,7 @@ def test_a_report_that_cannot_be_taken_in_leaves_the_carrier_in_doubt(
     engine.poll()
     (part,) = engine.validity("g")
     # The batch that was missed may have had anything up to newest + delay (3 s) of the next one.
-    assert (part.settled, part.from_us) == (True, 13 * SECOND + 1)
+    assert (part.settled, part.from_us) == (True, 13 * SECOND + 1000)
 
 
 def test_a_node_that_fails_to_answer_again_and_again_ends_the_job(running: Towpath, node: MagicMock) -> None:

@@ -20,7 +20,7 @@ def batch(
     number: int, *, rows: int = 100, seconds: float = 0.5, newest_s: float = 0, state: int = 0, first: bool = False
 ) -> BatchDone:
     newest = (int(newest_s * SECOND),)
-    return BatchDone("c0", number, 1, newest, None, rows, 0, state, seconds, {}, first)
+    return BatchDone("c0", number, 1, newest, None, rows, (), state, seconds, {}, first)
 
 
 def test_busy_share_and_rate_are_of_the_window() -> None:

@@ -175,7 +175,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def opened(store: Store, node: Node) -> Engine:
-    return Engine(store, Journal(store.journal), {"a": node}, CATALOG, idle_after_s=None)
+    return Engine(store, Journal(store.journal), {"a": node}, CATALOG)
 
 
 @pytest.fixture
@@ -368,7 +368,7 @@ def test_a_derived_stream_that_fails_takes_its_readers_with_it(engine: Engine, n
 
 def test_a_copy_that_fails_where_it_goes_stays_where_it_was(store: Store) -> None:
     here, there = Node(), Node()
-    with Engine(store, Journal(store.journal), {"a": here, "b": there}, CATALOG, idle_after_s=None) as engine:
+    with Engine(store, Journal(store.journal), {"a": here, "b": there}, CATALOG) as engine:
         submit(engine, 3)
         poll(engine, 3)
         there.bad_rows = has(101.0)
@@ -381,7 +381,7 @@ def test_a_copy_that_fails_where_it_goes_stays_where_it_was(store: Store) -> Non
 
 def test_a_carrier_that_another_node_takes_over_is_not_looked_into_any_longer(store: Store) -> None:
     here, there = Node(), Node()
-    with Engine(store, Journal(store.journal), {"a": here, "b": there}, CATALOG, idle_after_s=None) as engine:
+    with Engine(store, Journal(store.journal), {"a": here, "b": there}, CATALOG) as engine:
         submit(engine, 3)
         poll(engine, 3)
         here.bad_rows = has(101.0)

@@ -52,7 +52,7 @@ class Node:
     def tick(self, carrier: str, input: int, event_us: int) -> None:
         self._do("tick", carrier)
 
-    def finish_input(self) -> None:
+    def finish_input(self, *, close: bool) -> None:
         self._do("finish")
 
     def settle(self, carriers: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from towpath.plan.build import build, optimise
 from towpath.plan.cut import CUT, plan
 from towpath.plan.pipeline import pipelines
 from towpath.runtime.carriers import BatchDone
-from towpath.schema import LINK, Catalog, Column, Stream, Type
+from towpath.schema import LINK, Catalog, Column, Stream, Type, in_time_from
 
 SECOND = 1_000_000
 DELAY = 3 * SECOND
@@ -37,6 +37,7 @@ SQL = {
     "window": "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] GROUP BY k",
     "hopping": "SELECT sum(v) AS total FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS]",
     "join": "SELECT a.k FROM s [RANGE 2 SECONDS] AS a, t [RANGE 2 SECONDS] AS b WHERE a.k = b.k",
+    "other join": "SELECT a.k FROM s [RANGE 2 SECONDS] AS a, t [RANGE 2 SECONDS] AS b WHERE a.k = b.k AND a.v > 3",
     "join window": "SELECT count(*) AS n FROM s [RANGE 2 SECONDS] AS a, t [RANGE 2 SECONDS] AS b WHERE a.k = b.k",
     "narrow join window": "SELECT count(*) AS n FROM s [RANGE 2 SECONDS] AS a, t [RANGE 2 SECONDS] AS b "
     "WHERE a.k = b.k AND a.v > 5",
@@ -79,8 +80,12 @@ def batch_done(
     watermark: int | None = None,
     *,
     first: bool = False,
+    begins: Sequence[str] = (),
+    ends: Sequence[str] = (),
+    bounds: Sequence[int | None] = (),
 ) -> BatchDone:
-    return BatchDone(carrier, number, version, tuple(newest), watermark, 1, 0, 0, 0.1, {}, first)
+    places = (tuple(begins), tuple(ends), tuple(bounds))
+    return BatchDone(carrier, number, version, tuple(newest), watermark, 1, (), 0, 0.1, {}, first, *places)
 
 
 @dataclass(frozen=True)
@@ -95,8 +100,14 @@ def _fragments(rows: Iterable[Row]) -> frozenset[int]:
 
 @dataclass
 class Batch:
-    times: tuple[tuple[int, ...], ...]  # of each input
+    times: tuple[tuple[int, ...], ...]  # of each input, the tuples that are in time
     fragments: frozenset[int]  # that surely have all its tuples, both in the results and in the state
+    late: tuple[tuple[int, ...], ...] = ()
+    ticks: tuple[int | None, ...] = ()
+
+    def of(self, n: int) -> tuple[int, ...]:
+        """All that an input brought."""
+        return (*self.times[n], *(self.late[n] if self.late else ()))
 
 
 @dataclass
@@ -112,40 +123,62 @@ class Carrier:
     running: bool = False
     starting: bool = False  # the next report is the first
     watermark: int | None = None  # the highest that a batch had
+    tells: bool = False  # its positions are event times, as those of feeds are
+    ticks: dict[int, int] = field(default_factory=dict)  # by input, for the next batch
 
     def publish(self, version: int, change: TableChange) -> None:
         assert change.since is None or change.since == self.tables[-1].version
         before = self.tables[-1].fragments if change.since is not None else frozenset()
         self.tables.append(Table(version, (before | _fragments(change.added)) - frozenset(change.removed)))
 
-    def newest(self, n: int, *, before: int | None = None) -> int | None:
-        return max((t for b in self.batches[:before] for t in b.times[n]), default=None)
+    def newest(self, n: int) -> int | None:
+        return max((t for b in self.batches for t in b.times[n]), default=None)
 
     def next_watermark(self) -> int | None:
-        newest = [self.newest(n) for n in range(self.inputs)]
-        return None if None in newest else min(t for t in newest if t is not None) - DELAY
+        """Ticks move event time on, too."""
+        ticks = [tuple(b.ticks[n] for b in self.batches if b.ticks) for n in range(self.inputs)]
+        reached = [[t for t in (self.newest(n), *ticks[n]) if t is not None] for n in range(self.inputs)]
+        return min(in_time_from(max(times), DELAY) for times in reached) if all(reached) else None
+
+    def in_time(self, n: int, event_us: int) -> bool:
+        newest, watermark = self.newest(n), self.next_watermark()
+        late = [] if newest is None else [in_time_from(newest, DELAY)]
+        return event_us >= max([*late, *([] if watermark is None else [watermark])], default=event_us)
 
     def run_batch(self, name: str, times: Sequence[Sequence[int]], oldest: int, newest: int) -> None:
         """A batch of which some parts read table `oldest`, others `newest`: it may last over a publication."""
         read = self.tables[oldest : newest + 1]
         seen = frozenset.intersection(*(t.fragments for t in read))
-        self._report(name, len(self.batches), self.tables[oldest].version, times, self.next_watermark())
-        self.batches.append(Batch(tuple(map(tuple, times)), seen))
+        good = tuple(tuple(t for t in some if self.in_time(n, t)) for n, some in enumerate(times))
+        late = tuple(tuple(t for t in some if not self.in_time(n, t)) for n, some in enumerate(times))
+        batch = Batch(good, seen, late, tuple(self.ticks.get(n) for n in range(self.inputs)))
+        self._report(name, self.tables[oldest].version, batch)
+        self.batches.append(batch)
+        self.ticks.clear()
         self.read = newest
 
     def repeat_batch(self, name: str) -> None:
         """The last batch again with the table of now, while its results may be those of the first time."""
         last = self.batches.pop()
         seen = last.fragments & self.tables[-1].fragments
-        self._report(name, len(self.batches), self.tables[-1].version, last.times, self.next_watermark())
-        self.batches.append(Batch(last.times, seen))
+        again = replace(last, fragments=seen)
+        self._report(name, self.tables[-1].version, again)
+        self.batches.append(again)
         self.read = len(self.tables) - 1
 
-    def _report(
-        self, name: str, number: int, version: int, times: Sequence[Sequence[int]], watermark: int | None
-    ) -> None:
-        newest = [max(some, default=None) for some in times]
-        self.events.append(batch_done(name, number, version, newest, watermark, first=self.starting))
+    def _report(self, name: str, version: int, batch: Batch) -> None:
+        watermark, inputs = self.next_watermark(), range(self.inputs)
+        newest = [max(batch.of(n), default=None) for n in inputs]
+        read = [sum(len(b.of(n)) for b in self.batches) for n in inputs]
+        done = batch_done(name, len(self.batches), version, newest, watermark, first=self.starting)
+        self.events.append(
+            replace(
+                done,
+                begins=tuple(map(str, read)),
+                ends=tuple(str(read[n] + len(batch.of(n))) for n in inputs),
+                bounds_us=tuple(self.newest(n) if self.tells else None for n in inputs),
+            )
+        )
         self.starting = False
         if watermark is not None:
             self.watermark = max(watermark, self.watermark or watermark)
@@ -170,7 +203,8 @@ class World:
         self.save()
         for instruction in instructions:
             record = self.controller.state.carriers[instruction.carrier]
-            carrier = self.carriers.setdefault(record.id, Carrier(len(record.template.family.classes)))
+            made = Carrier(len(record.template.family.classes), tells=int(record.id[1:]) % 2 == 0)
+            carrier = self.carriers.setdefault(record.id, made)
             match instruction:
                 case Publish():
                     with self.controller.publishing(record.id) as change:

@@ -57,7 +57,7 @@ class InstantNode:
         horizon = min((at or 0 for at in newest), default=0) - template.family.reach_us
         held = sum(rows for some in files for at, rows in some.values() if at >= horizon)
         return BatchDone(
-            carrier, number, self._versions[carrier], tuple(newest), None, 1, 0, held, 0.01, {}, first=number == 0
+            carrier, number, self._versions[carrier], tuple(newest), None, 1, (), held, 0.01, {}, first=number == 0
         )
 
     def _read(self, folder: Path) -> Mapping[Path, tuple[int, int]]:

@@ -14,6 +14,7 @@ import pytest
 from towpath.bites import MOST_ROWS
 from towpath.results import compact
 from towpath.results.links import BEGINNING_US, Link, LinkFeed, LinkIndex, Position, Turn, low_water, mark, read_link
+from towpath.schema import BEFORE_1970_US
 
 from .logs import TIME, Row, write_batch
 
@@ -35,7 +36,7 @@ class Carrier:
         self.newest = max(self.newest, until)
         commits = self.root / "e0" / "checkpoint" / "commits"
         commits.mkdir(parents=True, exist_ok=True)
-        watermark = max(0, self.newest - DELAY) // MS
+        watermark = (self.newest - DELAY + BEFORE_1970_US) // MS if self.newest > DELAY else 0
         (commits / str(self.batch)).write_text(f"v1\n{json.dumps({'nextBatchWatermarkMs': watermark})}")
         self.batch += 1
 

@@ -50,7 +50,7 @@ class FakeVerbs:
         carrier = CarrierStatus("c0", "left", "filter", 1, 1, 200.0, 0.25, 1_500_000, 3, True)
         nodes = [self._node("left"), NodeStatus("right", "embedded", "open", 0, 0, 0.0)]
         what = (nodes, [carrier], [self._move], self.troubles, self.aside)
-        return Status("/job.store", 1, 1, 10, 5.0, 200.0, 0.25, 1_500_000, 3, *what)
+        return Status("/job.store", 1, 1, 10, 5.0, 200.0, 0.25, 1_500_000, 3, {"bids": 3}, 0, *what)
 
     def queries(self) -> list[QueryStatus]:
         return [QueryStatus("hot", "standing", "SELECT 1", [7], ["left"])]

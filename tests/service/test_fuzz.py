@@ -47,7 +47,7 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     def loop() -> None:
         with ExitStack() as stack:
             journal = Journal(store.journal)  # belongs to this thread, as the engine does
-            engine = stack.enter_context(Engine(store, journal, {"left": quiet_node()}, job.catalog, idle_after_s=None))
+            engine = stack.enter_context(Engine(store, journal, {"left": quiet_node()}, job.catalog))
             running = Towpath(job, stack, engine, Housekeeper(store, None), Pulse(folder))
             verbs = JobVerbs(running, Monitor(engine.controller, store), store)
             headers = {"Authorization": "Bearer t"}

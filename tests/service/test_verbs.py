@@ -45,7 +45,7 @@ def running(tmp_path: Path, nodes: dict[str, Any]) -> Iterator[Towpath]:
     job = jobs.load(tmp_path / "job.yaml")
     store = Store(job.store)
     with ExitStack() as stack:
-        engine = stack.enter_context(Engine(store, Journal(store.journal), nodes, job.catalog, idle_after_s=None))
+        engine = stack.enter_context(Engine(store, Journal(store.journal), nodes, job.catalog))
         yield Towpath(job, stack, engine, Housekeeper(store, None), Pulse(tmp_path))
 
 
@@ -62,7 +62,7 @@ def submit(verbs: JobVerbs, **queries: dict[str, Any] | str) -> Any:
 def live(running: Towpath, nodes: dict[str, Any]) -> None:
     """Every carrier has done a micro-batch with its table of now."""
     for carrier in list(running.engine.controller.state.carriers.values()):
-        done = BatchDone(carrier.id, 0, carrier.version, (1_000_000,), None, 1, 0, 0, 0.1, {}, True)
+        done = BatchDone(carrier.id, 0, carrier.version, (1_000_000,), None, 1, (), 0, 0.1, {}, True)
         nodes[carrier.node].events.return_value = [done]
         running.engine.poll()
         nodes[carrier.node].events.return_value = []

@@ -121,7 +121,7 @@ def compare_all(job: Path, folder: Path) -> None:
             difference = differences(answer(database, query, loaded.catalog, validity), actual)
             assert difference is None, f"{name} {validity}\n{difference}"
             assert actual.num_rows, f"{name} answered nothing, so this shows nothing"
-        assert sum(c.late for c in running.engine.carriers) == 0
+        assert sum(sum(c.late_rows.values()) for c in running.engine.carriers) == 0
 
 
 def kill_rounds(folder: Path, seed: int, rounds: int) -> None:

@@ -77,8 +77,8 @@ class Bench:
         self.written.update((stream, k, s) for k, s in zip(ks, seconds, strict=True))
         return path
 
-    def drain(self, at_us: int = 0) -> None:
-        (self.root / "drain").write_text(json.dumps({"at_us": at_us}))
+    def drain(self, at_us: int = 0, *, close: bool = True) -> None:
+        (self.root / "drain").write_text(json.dumps({"at_us": at_us, "close": close}))
 
 
 @pytest.fixture
@@ -216,6 +216,40 @@ def test_a_silent_stream_holds_nobody_back_any_longer(tmp_path: Path, monkeypatc
     assert rows(feed, Position(), end) == bench.written
     now += 20  # all are
     assert feed.advance(end) == end
+
+
+def test_silence_counts_from_when_others_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(feeds.time, "monotonic", lambda: now)
+    bench = Bench(tmp_path, ("a", "b"), idle_after_ms=10_000)
+    feed = bench.feed()
+    bench.write("a", 50)
+    bench.write("b", 50)
+    first = feed.advance(Position())
+    now += 1000  # both are silent, and nobody waits
+    bench.write("a", 60)
+    assert feed.advance(first).released_us == 50 * SECOND
+    now += 9
+    bench.write("b", 55)
+    second = feed.advance(first)
+    assert rows(feed, first, second) == Counter({("b", 3, 55): 1}), "in order, and not too late"
+    now += 9
+    assert feed.advance(second).released_us == 55 * SECOND
+    now += 2
+    assert feed.advance(second).released_us == 60 * SECOND
+
+
+def test_catching_up_waits_for_all_whatever_their_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(feeds.time, "monotonic", lambda: now)
+    bench = Bench(tmp_path, ("a", "b"), idle_after_ms=10_000)
+    feed = bench.feed()
+    bench.write("a", 50)
+    bench.write("b", 40)
+    bench.drain(close=False)
+    assert feed.advance(Position()).released_us == 40 * SECOND
+    now += 1000
+    assert feed.advance(Position()).released_us == 40 * SECOND
 
 
 def test_draining_releases_what_is_there(bench: Bench) -> None:

@@ -208,7 +208,6 @@ class Month:
             Journal(self._store.journal, now_us=lambda: self._us),
             {"local": self._node},
             CATALOG,
-            idle_after_s=None,
             retention_us=retention_us,
             clock=lambda: self._us / 1e6,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +16,8 @@ MESSAGES = Console(stderr=True, highlight=False, markup=False)
 PATIENCE_S = 2.0  # what takes longer says so
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+
+LATE_STREAMS = 5  # that are named when rows come late
 
 
 def event_time(us: int | None) -> str:
@@ -29,6 +31,16 @@ def clock_time(us: int) -> str:
 
 def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
+
+
+def late_text(late: int, by_stream: Mapping[str, int], unheard: int) -> str:
+    """How many rows came too late for joins and aggregates, and of which streams."""
+    most = sorted(by_stream, key=lambda name: (-by_stream[name], name))[:LATE_STREAMS]
+    of = ", ".join(f"{name} {by_stream[name]:,}" for name in most)
+    more = f" and {len(by_stream) - len(most):,} more streams" if len(by_stream) > len(most) else ""
+    missed = f"; the reports of {counted(unheard, 'micro-batch', 'micro-batches')} were missed" if unheard else ""
+    told = f" ({of}{more}{missed})" if of or missed else ""
+    return f"{'at least ' if unheard else ''}{late:,} late rows{told.replace('(; ', '(')}"
 
 
 def seconds_text(seconds: float | None) -> str:

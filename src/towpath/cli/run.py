@@ -16,7 +16,16 @@ from rich.table import Table
 from towpath import job as jobs
 from towpath.cli.failures import STOPPED, keep_log, show
 from towpath.cli.live import LiveView
-from towpath.cli.output import MESSAGES, event_time, json_option, print_data, print_json, seconds_text, working
+from towpath.cli.output import (
+    MESSAGES,
+    event_time,
+    json_option,
+    late_text,
+    print_data,
+    print_json,
+    seconds_text,
+    working,
+)
 from towpath.cli.stopping import interrupt, on_stop
 from towpath.job import Job
 from towpath.runtime.carriers import Event
@@ -44,33 +53,69 @@ def advised(job: Job, advise: bool) -> Job:
     return dataclasses.replace(job, control=job.control.model_copy(update={"advise": True}))
 
 
-@click.command("run", epilog="Example: towpath run examples/market.yaml")
+def patient(job: Job) -> Job:
+    """The job, with streams that wait for each other for ever: it ends before any of them is silent."""
+    streams = {name: dataclasses.replace(s, idle_after_ms=0, close_after_ms=0) for name, s in job.streams.items()}
+    return dataclasses.replace(job, streams=streams)
+
+
+@click.command(
+    "run",
+    epilog="Example: towpath run examples/market.yaml; every night over logs that go on: "
+    "towpath run logs.yaml --until-caught-up; once over a recording: towpath run recording.yaml --until-drained",
+)
 @click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
-@click.option("--until-drained", is_flag=True, help="Process everything the streams have, close all windows, and end.")
+@click.option(
+    "--until-drained",
+    is_flag=True,
+    help="Process everything the streams have, close all windows, and end. For data that does not go on: rows that "
+    "come later for a window that was closed are late.",
+)
+@click.option(
+    "--until-caught-up",
+    is_flag=True,
+    help="Process everything the streams have, keep windows open that more rows could fall into, and end. For a job "
+    "that is run again and again over data that goes on.",
+)
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Run for this long.")
 @advise_option
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, job_file: Path, until_drained: bool, seconds: float | None, advise: bool, as_json: bool
+    ctx: click.Context,
+    job_file: Path,
+    until_drained: bool,
+    until_caught_up: bool,
+    seconds: float | None,
+    advise: bool,
+    as_json: bool,
 ) -> None:
     """Run a job: from the beginning, or from where it was stopped.
 
-    Ctrl-C stops it and loses nothing. With --seconds and --until-drained it first runs for that long.
+    Ctrl-C stops it and loses nothing. With --seconds and --until-drained, or --until-caught-up, it first runs for that
+    long.
     """
+    if until_drained and until_caught_up:
+        raise click.UsageError("--until-drained closes windows and --until-caught-up keeps them open: give one of them")
     job = advised(jobs.load(job_file), advise)
+    if until_caught_up:
+        job = patient(job)
     keep_log(Store(job.store).logs)
     session = Session(job, str(job_file))
     try:
         with on_stop(interrupt):
-            figures = session.run(until_drained, 0 if until_drained and seconds is None else seconds)
+            ends = until_drained or until_caught_up
+            figures = session.run(seconds if seconds or not ends else 0, drain=until_drained, catch_up=until_caught_up)
     except KeyboardInterrupt:
         MESSAGES.print(session.goes_on, soft_wrap=True)
         ctx.exit(STOPPED)
     if as_json:
-        print_json(_report(session.state, figures))
+        print_json(_report(session.state, figures) | {"closed_us": session.closed_us})
     else:
         print_data(summary(session.state, figures))
+        if session.closed_us is not None:
+            until = event_time(session.closed_us)
+            print_data(f"windows up to {until} were closed; rows from before then that come later are late")
     if session.state == "stopped":
         MESSAGES.print(session.goes_on, soft_wrap=True)
 
@@ -81,13 +126,14 @@ class Session:
     def __init__(self, job: Job, name: str, command: str = "run", beside: Beside | None = None) -> None:
         """`beside` gives what is to be called with every poll, as long as the job runs."""
         self.state = "starting"
+        self.closed_us: int | None = None  # up to when draining has closed windows
         self.goes_on = f"stopped; `towpath {command} {name}` goes on from here"
         self._beside = beside or (lambda running, monitor: nullcontext(lambda: None))
         self._job = job
         self._name = name
         self._refused = 0
 
-    def run(self, until_drained: bool, seconds: float | None) -> Figures:
+    def run(self, seconds: float | None = None, *, drain: bool = False, catch_up: bool = False) -> Figures:
         from towpath.api import start
         from towpath.monitor import Monitor
 
@@ -101,11 +147,15 @@ class Session:
             with on_stop(stopped.set), LiveView(LINE_EVERY_S) as view, self._beside(running, monitor) as attend:
                 watch = self._watch(running, monitor, view, attend)
                 running.run(seconds=seconds, stopped=stopped, watch=watch)
-            if until_drained and not stopped.is_set():
-                self.state = "draining"
+            self.state = "stopped"
+            if drain and not stopped.is_set():
                 with on_stop(interrupt), working("draining: processing what the streams have, closing all windows"):
-                    running.drain(monitor.hear)
-            self.state = "drained" if self.state == "draining" else "stopped"
+                    self.closed_us = running.drain(monitor.hear)
+                self.state = "drained"
+            if catch_up and not stopped.is_set():
+                with on_stop(interrupt), working("catching up: processing what the streams have"):
+                    running.catch_up(monitor.hear)
+                self.state = "caught up"
             with working("stopping"):
                 stack.close()
         return monitor.figures()
@@ -153,12 +203,13 @@ def _line(state: str, figures: Figures) -> str:
         f"{state}: {figures.queries:,} queries in {len(figures.running)} carriers, "
         f"{figures.rows_per_s:,.0f} rows/s in, {figures.results_per_s:,.0f} results/s, "
         f"trigger {seconds_text(figures.median_s)}, event time {event_time(figures.event_us)}, "
-        f"{figures.late:,} late rows"
+        f"{late_text(figures.late, figures.late_by_stream, figures.unheard)}"
     )
 
 
 def summary(state: str, figures: Figures) -> str:
-    return f"{state}: {figures.queries:,} queries, {figures.results:,} results, {figures.late:,} late rows"
+    late = late_text(figures.late, figures.late_by_stream, figures.unheard)
+    return f"{state}: {figures.queries:,} queries, {figures.results:,} results, {late}"
 
 
 def _report(state: str, figures: Figures) -> dict[str, Any]:
@@ -167,6 +218,8 @@ def _report(state: str, figures: Figures) -> dict[str, Any]:
         "queries": figures.queries,
         "results": figures.results,
         "late": figures.late,
+        "late_by_stream": dict(figures.late_by_stream),
+        "unheard": figures.unheard,
         "event_us": figures.event_us,
         "restarts": figures.restarts,
         "carriers": [dataclasses.asdict(carrier) for carrier in figures.carriers],

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from towpath.cli.output import clock_time, counted, event_time, seconds_text
+from towpath.cli.output import clock_time, counted, event_time, late_text, seconds_text
 from towpath.control.history import Told
 from towpath.service.messages import Happened, MoveStatus, QueryStatus, Status
 
@@ -30,7 +30,7 @@ def headline(status: Status) -> str:
     return (
         f"{status.store}: {counted(status.queries, 'query', 'queries')}, {status.rows_per_s:,.0f} rows/s in, "
         f"{status.results_per_s:,.0f} results/s, {status.results:,} results, trigger {seconds_text(status.trigger_s)}, "
-        f"event time {event_time(status.event_us)}, {status.late:,} late rows, "
+        f"event time {event_time(status.event_us)}, {late_text(status.late, status.late_by_stream, status.unheard)}, "
         f"{counted(len(status.moves), 'move', 'moves')} under way"
     )
 

@@ -53,7 +53,7 @@ def command(ctx: click.Context, job_file: Path, port: int, bind: str, advise: bo
     session = Session(job, str(job_file), "up", beside)
     try:
         with on_stop(interrupt):
-            figures = session.run(until_drained=False, seconds=None)
+            figures = session.run()
     except KeyboardInterrupt:
         MESSAGES.print(session.goes_on, soft_wrap=True)
         ctx.exit(STOPPED)

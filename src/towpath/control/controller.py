@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
+from itertools import zip_longest
 from typing import NamedTuple
 
 from towpath.control.aside import Aside
@@ -39,9 +40,10 @@ from towpath.control.records import (
     Record,
     State,
     Status,
+    StreamRecord,
 )
 from towpath.control.resting import Resting
-from towpath.control.runs import Run
+from towpath.control.runs import Run, hear
 from towpath.errors import MoveRefused, NodeRefused
 from towpath.plan.assignment import Row, TableChange
 from towpath.plan.pipeline import Pipeline
@@ -284,11 +286,16 @@ class Controller:
 
     def handle(self, event: BatchDone) -> list[Instruction]:
         carrier, run = self.state.carriers[event.carrier], self._ledger.runs.get(event.carrier)
+        if run is not None:
+            run.heard = True
+        if event.batch <= carrier.last:
+            return []  # of a carrier that was found running: a controller before this one has heard of it
+        delays = [self._ledger.delay_of(c) for c in carrier.template.family.classes]
+        self._fill_in(carrier, event, delays)
+        before_us, newest_before_us = hear(carrier, event, delays), carrier.newest_us
+        self._observe(carrier, event)
         if run is None:
             return []  # its last micro-batch, heard after it was told to stop: nobody needs it
-        self._fill_in(carrier, event)
-        before_us, newest_before_us = run.hear(event, carrier.delay_us), carrier.newest_us
-        self._observe(carrier, event)
         for fragment in list(self._ledger.waiting.get(carrier.id, {}).values()):
             if fragment.status is Status.LEAVING:
                 self._let_go(fragment, event)
@@ -297,11 +304,6 @@ class Controller:
         for fragment in list(self._ledger.banned.get(carrier.id, {}).values()):
             self._let_go(fragment, event)
         return self._moves.handle(event, before_us, newest_before_us)
-
-    def miss(self, carrier: str) -> None:
-        """A report of a micro-batch was lost: nothing is certain about what came before the next one."""
-        if carrier in self._ledger.runs:
-            self._ledger.begin_run(self.state.carriers[carrier])
 
     def resume(self) -> list[Instruction]:
         """After a start from the journal: which carriers to run."""
@@ -320,7 +322,7 @@ class Controller:
     # --- decisions ---------------------------------------------------------------------------------------------------
 
     def _is_seen(self, fragment: FragmentRecord, event: BatchDone) -> bool:
-        sure = self._ledger.runs[event.carrier].sure
+        sure = self.state.carriers[event.carrier].sure
         return sure and event.version is not None and fragment.version <= event.version
 
     def _confirm(self, fragment: FragmentRecord, before_us: int | None, links_us: int | None) -> None:
@@ -346,16 +348,25 @@ class Controller:
             self._ledger.gone.add(fragment.id)
             self._ledger.note(fragment)
 
-    def _fill_in(self, carrier: CarrierRecord, event: BatchDone) -> None:
+    def _fill_in(self, carrier: CarrierRecord, event: BatchDone, delays: Sequence[int]) -> None:
         """Batches went unheard. How far each input had come in them at least, the watermark tells that they made."""
-        if event.batch <= carrier.last + 1 or not event.watermark_us:  # Spark's is 0 until every input has had tuples
+        carrier.unheard += event.batch - carrier.last - 1
+        if event.batch == carrier.last + 1 or event.watermark_us is None:
             return
         before = carrier.inputs_us or (None,) * len(event.newest_us)
-        delays = [self._ledger.delay_of(c) for c in carrier.template.family.classes]
         carrier.inputs_us = tuple(
             max(us if us is not None else BEGINNING_US, event.watermark_us + delay_us)
             for us, delay_us in zip(before, delays, strict=True)
         )
+
+    def _tell_late(self, carrier: CarrierRecord, event: BatchDone) -> None:
+        """Of every stream once; then the counts tell."""
+        known = {name for name, rows in carrier.late_rows.items() if rows}
+        for name, rows in {name: rows for late in event.late for name, rows in late.items()}.items():
+            if rows and name not in known:
+                text = f"stream {name}: {rows:,} rows came too late for carrier {carrier.id}, the first of their kind"
+                hint = "its joins and aggregates leave them out; a longer `delay` of the stream lets more of them in"
+                self._ledger.tell(Kind.LATE_ROWS, f"{text}; {hint}", nodes=[carrier.node])
 
     def _observe(self, carrier: CarrierRecord, event: BatchDone) -> None:
         before = carrier.inputs_us or (None,) * len(event.newest_us)
@@ -363,7 +374,17 @@ class Controller:
             max((t for t in times if t is not None), default=None)
             for times in zip(before, event.newest_us, strict=True)
         )
+        self._tell_late(carrier, event)
         carrier.watermark_us = event.watermark_us
         carrier.last = event.batch
-        carrier.late += event.late
+        carrier.late = tuple(
+            {name: counts.get(name, 0) + late.get(name, 0) for name in counts | late}
+            for counts, late in zip_longest(carrier.late, event.late, fillvalue=dict[str, int]())
+        )
+        for name, rows in carrier.late_rows.items():
+            stream = self.state.streams.setdefault(name, StreamRecord(name))
+            if rows > stream.late:  # it outlives the carrier that found them
+                stream.late = rows
+                self._ledger.note(stream)
+        carrier.ends = event.ends
         self._ledger.note(carrier)

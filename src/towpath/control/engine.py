@@ -14,21 +14,22 @@ from contextlib import contextmanager
 from typing import Self
 
 from towpath.control.answers import read_part, whole
+from towpath.control.closing import closings
 from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
 from towpath.control.guard import Guard
 from towpath.control.history import Kind
-from towpath.control.idle import Idle
+from towpath.control.idle import Idle, Patience
 from towpath.control.journal import Journal
 from towpath.control.linkfiles import LinkFiles, concerns_links
 from towpath.control.memory import Memory
 from towpath.control.quarantine import Quarantine
-from towpath.control.records import CarrierRecord, PartRecord
+from towpath.control.records import BEGINNING_US, CarrierRecord, PartRecord
 from towpath.control.requests import Request, changed, is_as, pipeline_of, submissions, take_in
 from towpath.errors import RuntimeFailure, StoreError, UnknownQueryError
 from towpath.plan.pipeline import Pipeline
 from towpath.results import Part, committed
 from towpath.runtime.carriers import BatchDone, Event, Runtime
-from towpath.schema import Catalog, is_link
+from towpath.schema import Catalog, SchemaClass, is_link
 from towpath.store import Store
 
 log = logging.getLogger(__name__)
@@ -49,10 +50,11 @@ class Engine:
         nodes: Mapping[str, Runtime],
         catalog: Catalog,
         *,
-        idle_after_s: float | None,
+        patience: Mapping[SchemaClass, Patience] | None = None,
         retention_us: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`patience` is of streams by their class: how long each may be silent."""
         self._store = store
         self._journal = journal
         self._nodes = dict(nodes)
@@ -60,7 +62,10 @@ class Engine:
         self._clock = clock  # it only goes on
         self.admit: Admit | None = None
         self._slow: set[str] = set()  # nodes
-        self._idle = None if idle_after_s is None else Idle(idle_after_s)
+        self._patience = dict(patience or {})
+        self._idle = Idle()
+        self.closed_us: int | None = None  # windows that end by then were closed by `drain`; what is older is late now
+        self._finishing = False  # nobody waits for anybody any more
         self.controller = Controller(journal.load(), catalog, list(nodes))
         self._links = LinkFiles(store)
         self._links_told = True
@@ -205,21 +210,16 @@ class Engine:
 
     def _forget(self) -> None:
         busy = {instruction.carrier for instruction in self._undone}
-        retired = self.memory.tidy(self.controller, self._clock(), busy)
-        if self._idle is not None:
-            self._idle.forget(retired)
+        self._idle.forget(self.memory.tidy(self.controller, self._clock(), busy))
 
     def _hear(self, event: BatchDone) -> None:
-        heard = False
+        # A report that is lost here leaves a gap in the numbers of those that were heard (runs.py).
         with self.guard.around(f"taking in a micro-batch of carrier {event.carrier}"):
             with self._decision() as todo:
                 todo += self.controller.handle(event)
-            heard = True
             self._quarantine.well(event.carrier)
-            if self._idle is not None:
-                self._idle.hear(event, self._clock())
-        if not heard:
-            self.controller.miss(event.carrier)
+            record = self.controller.state.carriers[event.carrier]
+            self._idle.hear(event, record.inputs_us, self._patience_of(record), self._clock())
 
     def _untouched(self, carrier: str) -> bool:
         """Whether nobody can have seen a result of a carrier."""
@@ -258,17 +258,19 @@ class Engine:
             todo += self.controller.stop_unneeded(self._clock())
 
     def _tick_idle(self) -> None:
-        """A stream that has gone silent must not keep the last windows open: its event time goes on with the clock."""
-        if self._idle is None:
+        """A stream that has gone silent holds the others back no longer, and its windows close if it says so."""
+        if self._finishing:
             return
-        for carrier, n, silent_s in self._idle.due(self._clock(), lambda c: self._node(c).waiting(c)):
-            record = self.controller.state.carriers[carrier]
-            if is_link(record.template.family.classes[n]):
-                continue  # those who make it tell how far it has come
-            own = record.inputs_us[n] if record.inputs_us else None
-            newest = own if own is not None else record.newest_us
-            if newest is not None:
-                self._node(carrier).tick(carrier, n, newest + int(silent_s * 1e6))
+        now = self._clock()
+        for record in self.carriers:
+            if record.inputs_us and self.controller.runs(record.id):
+                self._idle.meet(record.id, record.inputs_us, self._patience_of(record), now)
+        for tick in self._idle.due(now, lambda c: self._node(c).waiting(c)):
+            self._node(tick.carrier).tick(*tick)
+
+    def _patience_of(self, carrier: CarrierRecord) -> list[Patience]:
+        """Of its inputs; links need none, since those who make them tell how far they have come."""
+        return [self._patience.get(schema_class, Patience()) for schema_class in carrier.template.family.classes]
 
     def at_rest(self, carrier: str) -> bool:
         """Whether a carrier has nothing to read."""
@@ -290,10 +292,24 @@ class Engine:
     def _settle_node(self, node: str, carriers: Sequence[str]) -> bool:
         return self._nodes[node].settle(carriers)
 
-    def drain(self) -> list[Event]:
-        """Processes everything the streams have, then closes all windows; what comes for them afterwards is late."""
+    def finish(self) -> list[Event]:
+        """Processes everything the streams have, without closing a window that more rows could still fall into.
+
+        Of streams that are read together, what is ahead of the slowest waits until that one has come so far.
+        """
+        self._finishing = True
         for node in self._nodes.values():
-            node.finish_input()
+            node.finish_input(close=False)
+        return self.catch_up()
+
+    def drain(self) -> list[Event]:
+        """Processes everything the streams have, then closes all windows: `closed_us` says up to when.
+
+        What comes for them afterwards is late.
+        """
+        self._finishing = True
+        for node in self._nodes.values():
+            node.finish_input(close=True)
         events = self.catch_up()
         with self._decision() as todo:
             todo += self.controller.abandon_links("the job is drained")
@@ -310,21 +326,14 @@ class Engine:
         """
         unheard = [c for c in self.carriers if self.controller.is_unheard(c.id) and c not in self._readers()]
         for carrier in unheard:
-            self._node(carrier.id).tick(carrier.id, 0, 0)
+            self._node(carrier.id).tick(carrier.id, 0, BEGINNING_US)
         return bool(unheard)
 
     def _close_windows(self) -> None:
-        readers, makers = self._readers(), self.controller.links.makers()
-        # The windows of those who read a link are closed by those who make it.
-        behind_us = max((self._horizon_us(carrier) for carrier in readers), default=0)
-        newest_us = max((c.newest_us for c in self.carriers if c.newest_us is not None), default=None)
-        for carrier in self.carriers:
-            makes = carrier.id in makers
-            reached_us = newest_us if makes and carrier.newest_us is None else carrier.newest_us
-            if reached_us is not None and carrier not in readers:
-                until_us = reached_us + self._horizon_us(carrier) + (behind_us if makes else 0)
-                for n in range(len(carrier.template.family.classes)):
-                    self._node(carrier.id).tick(carrier.id, n, until_us)
+        for closing in closings(self.carriers, self._readers(), self.controller):
+            self.closed_us = max(closing.end_us, self.closed_us or closing.end_us)
+            for tick in closing.ticks:
+                self._node(tick.carrier).tick(*tick)
 
     def catch_up(self) -> list[Event]:
         """As `settle`; those who read links go on until they have all that is released, and are done with it."""
@@ -353,13 +362,6 @@ class Engine:
     def _readers(self) -> list[CarrierRecord]:
         """The carriers that read links, and nothing else."""
         return [c for c in self.carriers if all(map(is_link, c.template.family.classes))]
-
-    def _horizon_us(self, carrier: CarrierRecord) -> int:
-        """How far event time must go for every open window of a carrier to close."""
-        lengths = [r.get("w_range") or 0 for r in self.controller.rows(carrier.id)]
-        joins = len(carrier.template.family.classes) - 1
-        longest = max((int(length) for length in lengths if isinstance(length, int)), default=0)
-        return longest + carrier.delay_us + joins * carrier.template.family.reach_us + 1_000_000
 
     @property
     def heap_bytes(self) -> int:

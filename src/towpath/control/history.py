@@ -40,6 +40,7 @@ class Kind(StrEnum):
     CLOCK_CHANGED = "clock changed"
     DISK_FULL = "disk full"
     FAULT = "fault"
+    LATE_ROWS = "late rows"
 
 
 STEPS = {

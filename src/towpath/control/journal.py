@@ -24,6 +24,7 @@ from towpath.control.records import (
     Record,
     State,
     Status,
+    StreamRecord,
 )
 from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
@@ -36,7 +37,8 @@ CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS carriers (
     id TEXT PRIMARY KEY, node TEXT NOT NULL, template TEXT NOT NULL, delay_us INTEGER NOT NULL,
     version INTEGER NOT NULL, inputs_us TEXT NOT NULL, watermark_us INTEGER,
-    late INTEGER NOT NULL, epoch INTEGER NOT NULL, last INTEGER NOT NULL);
+    late TEXT NOT NULL, epoch INTEGER NOT NULL, last INTEGER NOT NULL, highest_us INTEGER, doubtful TEXT NOT NULL,
+    ends TEXT NOT NULL, unheard INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS fragments (
     id INTEGER PRIMARY KEY, signature TEXT NOT NULL, carrier TEXT NOT NULL, rows TEXT NOT NULL,
     lookback_us INTEGER NOT NULL, span_us INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
@@ -54,6 +56,7 @@ CREATE TABLE IF NOT EXISTS moves (
     reason TEXT NOT NULL, step TEXT NOT NULL, fence_us INTEGER, version INTEGER, fences INTEGER NOT NULL,
     keys TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, draining INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS streams (name TEXT PRIMARY KEY, late INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS history (
     number INTEGER PRIMARY KEY AUTOINCREMENT, at_us INTEGER NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
     query TEXT, fragment INTEGER, nodes TEXT NOT NULL);
@@ -156,6 +159,8 @@ class Journal:
             state.moves[row[0]] = _move(row)
         for name, draining in self._db.execute("SELECT * FROM nodes"):
             state.nodes[name] = NodeRecord(name, bool(draining))
+        for name, late in self._db.execute("SELECT * FROM streams"):
+            state.streams[name] = StreamRecord(name, late)
         return state
 
     def history(
@@ -261,8 +266,10 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
     match record:
         case CarrierRecord():
             template, inputs = json.dumps(dump_template(record.template)), json.dumps(record.inputs_us)
-            counts = (record.watermark_us, record.late, record.epoch, record.last)
-            return "carriers", (record.id, record.node, template, record.delay_us, record.version, inputs, *counts)
+            counts = (record.watermark_us, json.dumps(record.late), record.epoch, record.last)
+            doubts = (record.highest_us, json.dumps(record.doubtful), json.dumps(record.ends), record.unheard)
+            what = (record.id, record.node, template, record.delay_us, record.version)
+            return "carriers", (*what, inputs, *counts, *doubts)
         case FragmentRecord():
             rows = json.dumps([{k: dump_value(v) for k, v in row.items()} for row in record.rows])
             name = (record.id, record.signature, record.carrier)
@@ -292,6 +299,8 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
             return "moves", tuple(values)
         case NodeRecord():
             return "nodes", astuple(record)
+        case StreamRecord():
+            return "streams", astuple(record)
     raise TypeError(f"expected a record of a table, got {record!r}")
 
 
@@ -300,9 +309,23 @@ def _told(entry: Entry) -> tuple[Any, ...]:
 
 
 def _carrier(row: tuple[Any, ...]) -> CarrierRecord:
-    number, node, template, delay_us, version, inputs_us, *counts = row
+    number, node, template, delay_us, version, inputs_us, watermark_us, late, epoch, last, *doubts = row
+    highest_us, doubtful, ends, unheard = doubts
     return CarrierRecord(
-        number, node, load_template(json.loads(template)), delay_us, version, tuple(json.loads(inputs_us)), *counts
+        number,
+        node,
+        load_template(json.loads(template)),
+        delay_us,
+        version,
+        tuple(json.loads(inputs_us)),
+        watermark_us,
+        tuple(json.loads(late)),
+        epoch,
+        last,
+        highest_us,
+        tuple(json.loads(doubtful)),
+        tuple(json.loads(ends)),
+        unheard,
     )
 
 

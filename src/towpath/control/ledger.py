@@ -231,7 +231,7 @@ class Ledger:
     def begin_run(self, carrier: CarrierRecord) -> None:
         """It is started: of its micro-batches before nothing is certain."""
         self.publish_whole(carrier.id)
-        self.runs[carrier.id] = Run(len(carrier.template.family.classes))
+        self.runs[carrier.id] = Run()
         self.note(carrier)
 
     # --- fragments ---------------------------------------------------------------------------------------------------

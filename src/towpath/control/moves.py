@@ -142,9 +142,9 @@ class Moves:
 
     def _decide(self, move: MoveRecord, event: BatchDone, before_us: int | None) -> list[Instruction]:
         source, target = self._ledger.state.fragments[move.source], self._ledger.state.fragments[move.target]
-        run = self._ledger.runs[event.carrier]
+        sure = self._ledger.state.carriers[event.carrier].sure
         assert move.version is not None and move.fence_us is not None, "set with the fence"
-        if event.carrier != source.carrier or not run.sure or event.version is None or event.version < move.version:
+        if event.carrier != source.carrier or not sure or event.version is None or event.version < move.version:
             return []
         if before_us is not None and before_us >= move.fence_us:
             self._take(move, Happening.MISSED)

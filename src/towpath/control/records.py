@@ -10,6 +10,7 @@ from towpath.control.history import Entry
 from towpath.plan.assignment import Row
 from towpath.plan.cut import WHOLE
 from towpath.plan.templates import Template
+from towpath.schema import in_time_from
 
 BEGINNING_US = -62_135_596_800_000_000  # 0001-01-01, before which there is no timestamp
 
@@ -35,10 +36,14 @@ class CarrierRecord:
     delay_us: int  # the longest allowed delay among its streams
     version: int = 0  # of its assignment table
     inputs_us: tuple[int | None, ...] = ()  # for each input, the highest event time of the batches up to the last one
-    watermark_us: int | None = None
-    late: int = 0
+    watermark_us: int | None = None  # of the last batch: it and those after it leave out what is older
+    late: tuple[dict[str, int], ...] = ()  # for each input, by stream, the rows that came too late
     epoch: int = 0  # how often another node has taken it over
     last: int = -1  # batch that was heard of
+    highest_us: int | None = None  # no tuple of any batch so far is newer; says nothing while in doubt
+    doubtful: tuple[int, ...] = ()  # inputs of which nobody knows how far they had come (runs.py)
+    ends: tuple[str | None, ...] = ()  # for each input, the position at which the last batch ended
+    unheard: int = 0  # batches whose reports were missed, and with them their late rows
 
     @property
     def newest_us(self) -> int | None:
@@ -48,7 +53,18 @@ class CarrierRecord:
     def complete_us(self) -> int | None:
         """No input will bring a tuple that is older, unless it is late."""
         known = [t for t in self.inputs_us if t is not None]
-        return min(known) - self.delay_us if known and len(known) == len(self.inputs_us) else None
+        reached = in_time_from(min(known), self.delay_us) if known and len(known) == len(self.inputs_us) else None
+        return max((us for us in (reached, self.watermark_us) if us is not None), default=None)
+
+    @property
+    def sure(self) -> bool:
+        return not self.doubtful
+
+    @property
+    def late_rows(self) -> dict[str, int]:
+        """By stream; a row that several inputs read counts once."""
+        names = dict.fromkeys(name for counts in self.late for name in counts)
+        return {name: max(counts.get(name, 0) for counts in self.late) for name in names}
 
 
 @dataclass
@@ -128,7 +144,15 @@ class NodeRecord:
     draining: bool = False  # it takes nothing new
 
 
-Record = CarrierRecord | FragmentRecord | PartRecord | QueryRecord | MoveRecord | NodeRecord | Entry
+@dataclass
+class StreamRecord:
+    """What is to be remembered of a stream of the job."""
+
+    name: str
+    late: int = 0  # rows that came too late, as the carrier found that found the most
+
+
+Record = StreamRecord | CarrierRecord | FragmentRecord | PartRecord | QueryRecord | MoveRecord | NodeRecord | Entry
 
 
 @dataclass
@@ -139,6 +163,7 @@ class State:
     queries: dict[int, QueryRecord] = field(default_factory=dict)
     moves: dict[int, MoveRecord] = field(default_factory=dict)
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
+    streams: dict[str, StreamRecord] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict, compare=False)  # number ever given, by kind
 
     def last_number(self, kind: str) -> int:

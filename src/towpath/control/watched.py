@@ -121,8 +121,8 @@ class Watched:
         if (why := self.lost) is not None:
             raise RuntimeFailure(why)
 
-    def finish_input(self) -> None:
-        self._tell("", lambda node: node.finish_input())
+    def finish_input(self, *, close: bool) -> None:
+        self._tell("", lambda node: node.finish_input(close=close))
 
     def stop(self, carrier: str) -> None:
         self._tell(carrier, lambda node: node.stop(carrier))

@@ -33,6 +33,11 @@ class Family:
     reach_us: int  # upper bound of the join windows in this family, 0 without a join
 
     @property
+    def stateful(self) -> bool:
+        """Whether it keeps tuples or windows, and so has to know when no more can come for them."""
+        return bool(self.window or self.reach_us)
+
+    @property
     def kind(self) -> str:
         join = f"{len(self.classes)}-way join" if len(self.classes) > 1 else ""
         return " + ".join(filter(None, [join, f"{self.window} aggregate" if self.window else ""])) or "filter"

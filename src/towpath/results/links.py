@@ -27,6 +27,7 @@ from towpath.bites import Pending, until_us
 from towpath.errors import StoreError
 from towpath.linefile import LineFile
 from towpath.results import log
+from towpath.schema import BEFORE_1970_US, MS
 
 BEGINNING_US = -(2**62)
 END_US = 2**62
@@ -296,7 +297,7 @@ def low_water(root: Path, *, windowed: bool) -> int | None:
         for number in committed[1:2] if windowed else committed[:1]:
             watermark_ms = json.loads((folder / str(number)).read_text().partition("\n")[2])["nextBatchWatermarkMs"]
             # Not the time itself: a tuple exactly at the watermark is not late yet.
-            return int(watermark_ms) * 1000 - 1 if watermark_ms else None
+            return int(watermark_ms) * MS - BEFORE_1970_US - 1 if watermark_ms else None
     except FileNotFoundError:
         pass  # it has not begun, or is being taken over
     return None

@@ -18,13 +18,16 @@ class BatchDone:
     batch: int
     version: int | None  # the oldest version of the assignment table that any part of the plan read
     newest_us: tuple[int | None, ...]  # for each input, the highest event time among the tuples of this batch
-    watermark_us: int | None
+    watermark_us: int | None  # what is older is late in this batch and those after it; None: nothing is yet
     rows: int
-    late: int  # tuples dropped because they came later than the allowed delay
+    late: tuple[dict[str, int], ...]  # for each input, by stream, the rows that were left out as late
     state_rows: int
     seconds: float
     phases_ms: dict[str, int]
     first: bool  # the first since the carrier was started: it may repeat one that was cut short
+    begins: tuple[str | None, ...] = ()  # for each input, the position it had come to before this batch, if known
+    ends: tuple[str | None, ...] = ()  # and at its end
+    bounds_us: tuple[int | None, ...] = ()  # what `begins` says of event times: nothing newer came before it
     joined: Mapping[tuple[str, int], int] = field(default_factory=dict)  # links that its inputs read, and behind when
 
 
@@ -87,8 +90,11 @@ class Runtime(Protocol):
     def tick(self, carrier: str, input: int, event_us: int) -> None:
         """Moves the event time of one of a carrier's inputs on although no tuple has come."""
 
-    def finish_input(self) -> None:
-        """From now on nothing more is waited for: inputs release all they have."""
+    def finish_input(self, *, close: bool) -> None:
+        """From now on nothing more is waited for.
+
+        With `close` inputs release all they have, else no more than would be in time whatever comes later.
+        """
 
     def settle(self, carriers: Sequence[str]) -> bool:
         """Waits until the carriers have processed everything their inputs offer; False if the node was lost first."""

@@ -113,6 +113,8 @@ class Status:
     trigger_s: float | None
     event_us: int | None
     late: int
+    late_by_stream: dict[str, int] = field(default_factory=dict)
+    unheard: int = 0  # micro-batches whose late rows nobody knows
     nodes: list[NodeStatus] = field(default_factory=list)
     carriers: list[CarrierStatus] = field(default_factory=list)
     moves: list[MoveStatus] = field(default_factory=list)  # under way

@@ -80,6 +80,8 @@ class JobVerbs:
             figures.median_s,
             figures.event_us,
             figures.late,
+            dict(figures.late_by_stream),
+            figures.unheard,
             [self._node(name, carriers) for name in self._controller.nodes],
             carriers,
             [self._move(move) for move in under_way],

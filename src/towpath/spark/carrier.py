@@ -23,7 +23,7 @@ from towpath.plan.assignment import input_column, name, switch, widened
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Grouped, Slot
 from towpath.plan.templates import Probe, Template
-from towpath.schema import Type
+from towpath.schema import BEFORE_1970_US, Type
 from towpath.spark.aggregates import aggregate, argument
 from towpath.spark.expressions import Compiler
 
@@ -196,7 +196,7 @@ class _Carrier:
         )
         # A fragment's constants are part of the key: they are the same for all its rows, and the result needs them
         # after the fragment has left the table.
-        event = F.timestamp_micros("_end").alias("_time", metadata=EVENT_TIME)
+        event = F.timestamp_micros(F.col("_end") + F.lit(BEFORE_1970_US)).alias("_time", metadata=EVENT_TIME)
         groups = [f"g{n}" for n in range(len(template.groups))]
         kept = ["_fragment", "w_range", *constants, *groups]
         aggregated = (
@@ -212,8 +212,10 @@ class _Carrier:
 
     def _after_aggregate(self, aggregated: DataFrame) -> DataFrame:
         template = self._template
-        born = F.timestamp_micros(F.unix_micros("_time") - F.col("w_range"))
-        rows = aggregated.withColumn("_born", born)
+        end = F.unix_micros("_time") - F.lit(BEFORE_1970_US)
+        rows = aggregated.withColumns(
+            {"_born": F.timestamp_micros(end - F.col("w_range")), "_time": F.timestamp_micros(end)}
+        )
         having = self._compiler("h", after=True)
         for n, slot in enumerate(template.having):
             rows = rows.where(~self._still_uses("having", n) | F.coalesce(having(n, slot), F.lit(False)))

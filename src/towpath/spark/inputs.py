@@ -8,19 +8,21 @@ through a feed.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.arrow import arrow_schema
 from towpath.bites import MOST_ROWS
 from towpath.plan.assignment import input_column
-from towpath.schema import STREAM, Stream, Type, internal
+from towpath.schema import BEFORE_1970_US, MS, STREAM, Stream, Type, internal
+from towpath.spark.cuts import FORMAT as CUT
 from towpath.spark.feeds import FEED
 from towpath.spark.kafka import KEY, read_topic
 from towpath.spark.links import LINKS
@@ -33,6 +35,8 @@ MOST_BYTES = 256 << 20
 MOST_FILES = 1000
 TICKS_KEPT = 100
 EVER = "36500d"  # Spark passes over files that are older than those it has seen by so much
+EXACTLY_MS = 1  # what a join of Spark would drop too early
+DIGITS = 13  # of the number of a stream: so many hexadecimal ones fit into a double
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class InputPlace:
     index: Path  # of a feed's files
     drain: Path
     rejected: Path  # what is not taken in
+    offsets: Path  # of the carrier's checkpoint
     anchor_us: int  # wall-clock time at which generators start
     parallelism: int
     let_in: Callable[[Sequence[StreamDef]], str]  # where Spark's own reader finds the good files of a folder
@@ -73,18 +78,42 @@ def open_input(
     columns: Sequence[str],
     place: InputPlace,
     *,
-    ticks: bool,
+    stateful: bool,
+    joined: bool,
 ) -> DataFrame:
-    """The tuples of one source: `<alias>_<column>`, `<alias>__stream`, `<alias>__us`, `_event` with the watermark."""
+    """The tuples of one source: `<alias>_<column>`, `<alias>__stream`, `<alias>__us`, `_event` with the watermark.
+
+    For an operator with state those that are late are counted and left out here, so that Spark finds none: it would
+    count groups instead of tuples, and a join of Spark leaves out what is exactly at the watermark, too.
+    """
     place.ticks.mkdir(parents=True, exist_ok=True)
     rows = _columns(_raw(spark, streams, place), streams[0].stream, alias, columns)
-    if ticks:
+    if stateful:
         rows = rows.unionByName(_ticks(spark, place), allowMissingColumns=True)
-    delay_ms = -(-max(s.stream.delay_us for s in streams) // 1000)
+    delay_ms = -(-max(s.stream.delay_us for s in streams) // MS) + (EXACTLY_MS if joined else 0)
     marked = rows.withWatermark("_event", f"{delay_ms} milliseconds")
-    if ticks:
-        marked = _without_ticks(marked, alias)
-    return _observed(marked, alias).withColumn(f"{alias}__us", F.unix_micros("_event"))
+    if not stateful:
+        return _observed(marked, alias).withColumn(f"{alias}__us", _us())
+    cut = spark.read.format(CUT).option("path", str(place.offsets)).load()
+    cut_us = (cut.select(F.when(cut.watermark_ms > 0, cut.watermark_ms + (EXACTLY_MS if joined else 0))).scalar()) * MS
+    told = _without_ticks(marked, alias).withColumn("_late", F.coalesce(F.unix_micros("_event") < cut_us, F.lit(False)))
+    names = F.when(F.col("_late"), _number(F.col(f"{alias}__stream")))
+    # A histogram with a bar for every stream is exact.
+    late = F.to_json(F.histogram_numeric(names, F.lit(max(2, len(streams))))).alias("late")
+    return _observed(told, alias, late).where(~F.col("_late")).drop("_late").withColumn(f"{alias}__us", _us())
+
+
+def number_of(stream: str) -> int:
+    """As `_number` has it: what stands for a stream in counts of late rows."""
+    return int(hashlib.md5(stream.encode(), usedforsecurity=False).hexdigest()[:DIGITS], 16)
+
+
+def _number(stream: Column) -> Column:
+    return F.conv(F.substring(F.md5(stream), 1, DIGITS), 16, 10).cast("double")
+
+
+def _us() -> Column:
+    return F.unix_micros("_event") - F.lit(BEFORE_1970_US)
 
 
 def open_links(
@@ -108,17 +137,20 @@ def open_links(
     )
     marked = _columns(raw, stream, alias, columns).withWatermark("_event", "0 milliseconds")
     # Ticks count as seen: what a link has released is complete, whether or not there were tuples in it.
-    rows = _without_ticks(_observed(marked, alias), alias)
-    return rows.withColumn(f"{alias}__us", F.unix_micros("_event"))
+    return _without_ticks(_observed(marked, alias), alias).withColumn(f"{alias}__us", _us())
 
 
 def _columns(raw: DataFrame, stream: Stream, alias: str, columns: Sequence[str]) -> DataFrame:
     time = F.col(internal(stream.time))
     return raw.where(time.isNotNull()).select(
-        time.cast("timestamp").alias("_event"),
+        _event(F.unix_micros(time.cast("timestamp"))),
         F.col(STREAM).alias(f"{alias}__stream"),
         *(F.col(internal(c)).alias(input_column(alias, c)) for c in columns),
     )
+
+
+def _event(us: Column) -> Column:
+    return F.timestamp_micros(us + F.lit(BEFORE_1970_US)).alias("_event")
 
 
 def _without_ticks(rows: DataFrame, alias: str) -> DataFrame:
@@ -128,9 +160,9 @@ def _without_ticks(rows: DataFrame, alias: str) -> DataFrame:
     return rows.where(F.col(f"{alias}__stream").isNotNull() | never)
 
 
-def _observed(rows: DataFrame, alias: str) -> DataFrame:
-    newest = F.max(F.unix_micros("_event")).alias("newest")
-    return rows.observe(f"input_{alias}", F.count(F.col(f"{alias}__stream")).alias("rows"), newest)
+def _observed(rows: DataFrame, alias: str, *more: Column) -> DataFrame:
+    newest = F.max(_us()).alias("newest")
+    return rows.observe(f"input_{alias}", F.count(F.col(f"{alias}__stream")).alias("rows"), newest, *more)
 
 
 def _raw(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:
@@ -221,5 +253,4 @@ def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) 
 
 def _ticks(spark: SparkSession, place: InputPlace) -> DataFrame:
     reader = spark.readStream.format("csv").schema("us bigint").option("ignoreMissingFiles", True)
-    lines = reader.load(str(place.ticks))
-    return lines.select(F.timestamp_micros("us").alias("_event"))
+    return reader.load(str(place.ticks)).select(_event(F.col("us")))

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from towpath.errors import RuntimeFailure
 from towpath.spark.assignment_source import AssignmentSource
+from towpath.spark.cuts import CutSource
 from towpath.spark.feeds import FeedSource
 from towpath.spark.links import LinkSource
 from towpath.spark.modes import own_spark
@@ -122,5 +123,5 @@ def session_settings(cores: int, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def register_sources(session: SparkSession) -> None:
-    for source in (AssignmentSource, FeedSource, LinkSource):
+    for source in (AssignmentSource, CutSource, FeedSource, LinkSource):
         session.dataSource.register(source)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from towpath.runtime.carriers import BatchDone
+from towpath.schema import BEFORE_1970_US
+from towpath.spark.inputs import number_of
 
 
-def batch_done(carrier: str, progress: Mapping[str, Any], inputs: int, *, first: bool) -> BatchDone:
+@dataclass(frozen=True)
+class Reads:
+    """What one input of a carrier reads."""
+
+    streams: Sequence[str]  # their names; of links none, they are never late
+    sources: int  # of Spark; the first of them has the tuples, another one ticks
+
+
+def batch_done(carrier: str, progress: Mapping[str, Any], inputs: Sequence[Reads], *, first: bool) -> BatchDone:
     metrics = {name: _metric(value) for name, value in progress["observedMetrics"].items()}
     versions = [m["version"] for name, m in metrics.items() if name.startswith("version_")]
-    read = [metrics.get(f"input_i{n}") for n in range(inputs)]
+    read = [metrics.get(f"input_i{n}") for n in range(len(inputs))]
+    sources = [progress["sources"][sum(i.sources for i in inputs[:n])] for n in range(len(inputs))]
     states = progress["stateOperators"]
     return BatchDone(
         carrier=carrier,
@@ -21,12 +34,42 @@ def batch_done(carrier: str, progress: Mapping[str, Any], inputs: int, *, first:
         newest_us=tuple(None if m is None else m["newest"] for m in read),
         watermark_us=_watermark(progress),
         rows=sum(m["rows"] for m in read if m is not None),
-        late=sum(s["numRowsDroppedByWatermark"] for s in states),
+        late=tuple(_late(m, i.streams) for m, i in zip(read, inputs, strict=True)),
         state_rows=sum(s["numRowsTotal"] for s in states),
         seconds=progress["durationMs"].get("triggerExecution", 0) / 1000,
         phases_ms={**progress["durationMs"], **_state_ms(states)},
         first=first,
+        begins=tuple(_place(source["startOffset"]) for source in sources),
+        ends=tuple(_place(source["endOffset"]) for source in sources),
+        bounds_us=tuple(_bound(source["startOffset"]) for source in sources),
     )
+
+
+def _late(metric: Mapping[str, Any] | None, streams: Sequence[str]) -> dict[str, int]:
+    if metric is None or not metric.get("late"):
+        return {}
+    names = {number_of(stream): stream for stream in streams}
+    return {names[int(bar["x"])]: int(bar["y"]) for bar in json.loads(metric["late"])}
+
+
+def _place(offset: Any) -> str | None:
+    return None if offset is None else json.dumps(_read(offset), sort_keys=True)
+
+
+def _bound(offset: Any) -> int | None:
+    """The event time that a position of a feed of files, or of links, stands for."""
+    position = _read(offset)
+    tells = isinstance(position, Mapping) and "released_us" in position and not position.get("elapsed_us")
+    return position["released_us"] if tells else None
+
+
+def _read(offset: Any) -> Any:
+    if not isinstance(offset, str):
+        return offset
+    try:
+        return json.loads(offset)
+    except json.JSONDecodeError:
+        return offset
 
 
 def _state_ms(states: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -45,4 +88,11 @@ def _metric(value: Any) -> Mapping[str, Any]:
 
 def _watermark(progress: Mapping[str, Any]) -> int | None:
     text = progress["eventTime"].get("watermark") if progress["eventTime"] else None
-    return None if text is None else round(datetime.fromisoformat(text).timestamp() * 1_000_000)
+    if text is None:
+        return None
+    # Years of more than four digits are none for Python, and every 400 years the calendar begins anew.
+    year, _, rest = text.partition("-")
+    cycles = max(0, int(year) - 2000) // 400
+    within = datetime.fromisoformat(f"{int(year) - 400 * cycles:04}-{rest}") - datetime(1970, 1, 1, tzinfo=UTC)
+    us = (within + cycles * timedelta(days=146_097)) // timedelta(microseconds=1)
+    return us - BEFORE_1970_US if us else None  # it is 0 until every input has had tuples

@@ -31,7 +31,7 @@ from towpath.spark.failures import StoppedByOthers, headline, is_outside, pause_
 from towpath.spark.inputs import InputPlace, open_input, open_links
 from towpath.spark.modes import functions_of, is_remote
 from towpath.spark.node import register_sources
-from towpath.spark.progress import batch_done
+from towpath.spark.progress import Reads, batch_done
 from towpath.store import Store
 from towpath.streams.definition import StreamDef
 from towpath.streams.intake import Intakes
@@ -69,6 +69,7 @@ class SparkRuntime:
         self._closed = False  # carriers stay dead
         self._reviving = threading.RLock()  # who waits for a carrier and who asks for news may both find it dead
         self._inputs: dict[str, list[InputPlace]] = {}
+        self._reads: dict[str, list[Reads]] = {}
         self._seen: dict[str, int] = {}
         # A question costs an endpoint and us 8 ms of CPU time: asked five times a second, four carriers took a quarter
         # of a core (docs/design/moving.md).
@@ -98,6 +99,7 @@ class SparkRuntime:
     def _launch(self, carrier: str, template: Template, epoch: int, banned: Sequence[int]) -> None:
         classes = range(len(template.family.classes))
         places = self._inputs[carrier] = [self._place(carrier, self._store.epoch(carrier, epoch), n) for n in classes]
+        self._reads[carrier] = [self._reads_of(template, n) for n in classes]
         self._seen[carrier] = -1
         with functions_of(self._spark):
             built = self._build(carrier, template, places, self._store.assignments(carrier), banned)
@@ -142,8 +144,15 @@ class SparkRuntime:
     def _place(self, carrier: str, folder: Path, n: int) -> InputPlace:
         cores = int(self._spark.conf.get("spark.sql.shuffle.partitions", "1") or 1)
         ticks, index = self._store.carrier(carrier) / f"i{n}", folder / f"i{n}" / "files"
-        signs = (self._store.drain, self._store.rejected)
+        signs = (self._store.drain, self._store.rejected, folder / "checkpoint" / "offsets")
         return InputPlace(ticks, index, *signs, self._anchor_us, cores, self._intakes.let_in)
+
+    def _reads_of(self, template: Template, n: int) -> Reads:
+        schema_class = template.family.classes[n]
+        if is_link(schema_class):
+            return Reads((), sources=1)
+        names = [s.stream.name for s in self._streams.values() if s.stream.schema_class == schema_class]
+        return Reads(names, sources=2 if template.family.stateful else 1)
 
     def _open(self, carrier: str, template: Template, n: int, place: InputPlace) -> DataFrame:
         alias, schema_class = f"i{n}", template.family.classes[n]
@@ -158,7 +167,8 @@ class SparkRuntime:
                 f"{dict(schema_class)}, and the job has none; give a job with other streams another store"
             )
         needed = [c for c in _needed(template, alias) if streams[0].stream.column(c)]
-        return open_input(self._spark, alias, streams, needed, place, ticks=_stateful(template))
+        stateful, joined = template.family.stateful, len(template.family.classes) > 1
+        return open_input(self._spark, alias, streams, needed, place, stateful=stateful, joined=joined)
 
     def try_out(
         self, carrier: str, template: Template, epoch: int, rows: Sequence[Row], banned: Sequence[int] = ()
@@ -256,7 +266,7 @@ class SparkRuntime:
         first = seen < 0
         found: list[Event] = []
         for progress in fresh:
-            done = batch_done(carrier, progress, len(self._inputs[carrier]), first=first)
+            done = batch_done(carrier, progress, self._reads[carrier], first=first)
             found.append(replace(done, joined=self._joined(carrier)))
             first = False
         if fresh:
@@ -282,9 +292,9 @@ class SparkRuntime:
         if carrier in self._inputs:
             self._inputs[carrier][input].tick(event_us)
 
-    def finish_input(self) -> None:
+    def finish_input(self, *, close: bool) -> None:
         scratch = self._store.drain.with_suffix(".new")
-        scratch.write_text(json.dumps({"at_us": time.time_ns() // 1000}))
+        scratch.write_text(json.dumps({"at_us": time.time_ns() // 1000, "close": close}))
         scratch.replace(self._store.drain)
 
     def settle(self, carriers: Sequence[str]) -> bool:
@@ -397,7 +407,3 @@ def _needed(template: Template, alias: str) -> list[str]:
     columns += [*template.ranges, *template.columns, *(c for pair in template.family.keys for c in pair)]
     columns += [(c.table, c.name) for s in slots for c in s.columns]
     return list(dict.fromkeys(name for owner, name in columns if owner == alias))
-
-
-def _stateful(template: Template) -> bool:
-    return bool(template.family.window or template.family.reach_us)

@@ -77,16 +77,25 @@ class _Growing:
     taken: dict[str, StoredFile] = field(default_factory=dict)
     newest_us: int | None = None
     heard_at: float = field(default_factory=time.monotonic)
+    behind_since: float | None = None  # another stream is ahead, and waits for this one
+
+    def look(self, front_us: int | None, now: float) -> None:
+        """`front_us` is how far the first of all streams has come."""
+        behind = front_us is not None and (self.newest_us is None or self.newest_us < front_us)
+        self.behind_since = (now if self.behind_since is None else self.behind_since) if behind else None
 
     def silent(self, now: float) -> bool:
-        return self.idle_after_s > 0 and now - self.heard_at > self.idle_after_s
+        """Whether others have waited for it long enough; silence alone is nobody's loss."""
+        if self.behind_since is None or self.idle_after_s <= 0:
+            return False
+        return now - max(self.heard_at, self.behind_since) > self.idle_after_s
 
 
 class Feed:
     """Reads the streams of one class.
 
     `index` keeps the order in which files were found. `drain` is a file that, once there, says that no more is to be
-    waited for: {"at_us": wall-clock time}.
+    waited for: {"at_us": wall-clock time, "close": whether all that is there is to be released}.
     """
 
     def __init__(self, spec: dict[str, Any]) -> None:
@@ -115,11 +124,12 @@ class Feed:
 
     def advance(self, start: Position) -> Position:
         """The newest position that may be released now."""
-        drained_at = self._drained_at()
+        drained = self._drained()
         self._discover()
-        frontier = max(start.released_us, self._frontier(draining=drained_at is not None))
+        frontier = max(start.released_us, self._frontier(drained))
         released = until_us(self._pending(start), start.released_us, frontier, self._most_rows)
-        return Position(len(self._known), released, self._elapsed(start.elapsed_us, drained_at))
+        elapsed = self._elapsed(start.elapsed_us, drained["at_us"] if drained else None)
+        return Position(len(self._known), released, elapsed)
 
     def _pending(self, start: Position) -> list[Pending]:
         found = []
@@ -129,9 +139,16 @@ class Feed:
                 found.append(Pending(file.oldest_us, file.newest_us, file.rows, after))
         return found
 
-    def _frontier(self, *, draining: bool) -> int:
+    def _frontier(self, drained: dict[str, Any] | None) -> int:
+        """The event time that all have reached; an idle stream is not waited for while there is time to wait at all."""
         now = time.monotonic()
-        waiting = [] if draining else [s for s in self._files.values() if not s.silent(now)]
+        front = max((s.newest_us for s in self._files.values() if s.newest_us is not None), default=None)
+        for stream in self._files.values():
+            stream.look(front, now)
+        if drained is None:
+            waiting = [s for s in self._files.values() if not s.silent(now)]
+        else:
+            waiting = [] if drained["close"] else list(self._files.values())
         if any(s.newest_us is None for s in waiting):
             return BEGINNING_US
         if waiting:
@@ -154,11 +171,12 @@ class Feed:
     def _bite_us(self) -> int:
         return max(CATCH_UP_US, int(self._most_rows / sum(g.rate for g in self._generators.values()) * 1e6))
 
-    def _drained_at(self) -> int | None:
+    def _drained(self) -> dict[str, Any] | None:
         try:
-            return int(json.loads(self._drain.read_text())["at_us"])
+            found: dict[str, Any] = json.loads(self._drain.read_text())
         except FileNotFoundError:
             return None
+        return found
 
     # --- slices ------------------------------------------------------------------------------------------------------
 

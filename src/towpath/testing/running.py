@@ -132,4 +132,4 @@ def compare(running: Towpath, workload: Workload) -> Outcome:
             found[name] = difference
     carriers = running.engine.carriers
     passed = [m for m in running.engine.controller.state.moves.values() if m.step in (Step.DRAINING, Step.DONE)]
-    return Outcome(found, rows, len(carriers), sum(c.late for c in carriers), len(passed))
+    return Outcome(found, rows, len(carriers), sum(sum(c.late_rows.values()) for c in carriers), len(passed))
