@@ -133,6 +133,9 @@ class Controller:
     def withdraw(self, name: str, reason: str = "asked for") -> list[Instruction]:
         return self._queries.withdraw(name, reason)
 
+    def change_sink(self, name: str, sink: dict[str, str] | None) -> None:
+        self._queries.change_sink(name, sink)
+
     # --- carriers that fail ------------------------------------------------------------------------------------------
 
     def aside(self, name: str) -> QueryRecord | None:
@@ -282,7 +285,19 @@ class Controller:
                 self._confirm(fragment, before_us, self.links.begin_us(fragment, event.joined))
         for fragment in list(self._ledger.banned.get(carrier.id, {}).values()):
             self._let_go(fragment, event)
-        return self._moves.handle(event, before_us, newest_before_us)
+        return [
+            *self._moves.handle(event, before_us, newest_before_us),
+            *self._queries.endings.handle(event, before_us),
+        ]
+
+    def rest(self, carrier: str) -> list[Instruction]:
+        """A carrier was found at rest, and all that it did before was heard of."""
+        return self._queries.endings.rest(carrier) if carrier in self._ledger.runs else []
+
+    @property
+    def undecided(self) -> Set[str]:
+        """The carriers that have yet to tell where queries end that leave."""
+        return self._queries.endings.undecided()
 
     def miss(self, carrier: str) -> None:
         """A report of a micro-batch was lost: nothing is certain about what came before the next one."""
