@@ -4,8 +4,8 @@ How a query comes and goes without anything being restarted:
 - A fragment is put into its carrier's assignment table under a new version. The first micro-batch that reports that
   version is the first that surely saw it, so the fragment answers for all event times above the highest one of the
   batches before (`from`). What a carrier has from its very first batch on answers for everything.
-- A fragment that leaves is taken out. All batches heard of until then had it, so it answers for the event times that
-  those had seen completely on every input: below newest - allowed delay (`until`).
+- A query that leaves ends behind everything that was handed out of it (`until`), and its fragments stay until their
+  inputs are complete up to there: endings.py.
 - Readers of the results apply [from, until), so nothing has to be timed: no pause, no fence in the future.
 - A fragment moves to another node by a fence: fence.py has the steps, moves.py takes them.
 - Before a carrier is started again there may have been batches that nobody heard of, and Spark may repeat one whose

@@ -72,8 +72,9 @@ class Endings:
         for turn in self._state.all_turns(query.id):
             turn.deciding = None
             self._ledger.note(turn)
-        if successor is not None:
+        if successor is not None and self._is_live(successor):
             self._take_over(query, successor)
+        self._successors.pop(query.id, None)  # begins when it can
         for part in self._state.parts_of(query.id):
             if part.windowed and not part.done:
                 found += self._ban(part)
@@ -177,7 +178,8 @@ class Endings:
 
     def rest(self, carrier: str) -> list[Instruction]:
         """A carrier is at rest, with all its batches heard of: the next one reads the table of now."""
-        if not self._ledger.runs[carrier].sure:
+        untouched = self._state.carriers[carrier].last < 0
+        if not untouched and not self._ledger.runs[carrier].sure:
             return []
         for query in self._leaving.values():
             for turn in self._deciding(query, carrier):
@@ -223,11 +225,14 @@ class Endings:
         return found
 
     def _cede(self, query: QueryRecord, successor: int) -> list[Instruction]:
-        if any(self._fragment(part).status is not Status.LIVE for part in self._state.parts_of(successor)):
+        if not self._is_live(successor):
             return []
         fragments = [self._fragment(turn) for turn in self._state.all_turns(successor)]
         begins = [fragment.from_us for fragment in fragments if fragment.from_us is not None]
         return self._end(query, ceded=True, least_us=max(begins, default=BEGINNING_US))
+
+    def _is_live(self, query: int) -> bool:
+        return all(self._fragment(part).status is Status.LIVE for part in self._state.parts_of(query))
 
     def _take_over(self, query: QueryRecord, successor: int) -> None:
         del self._successors[query.id]

@@ -86,7 +86,7 @@ def submissions(request: Request, catalog: Catalog) -> Iterator[Submission]:
         request.node,
         request.copies,
         request.cut,
-        tuple(str(c.type) for c in query.columns),
+        tuple(c.type.value for c in query.columns),
     )
 
 
