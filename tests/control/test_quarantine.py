@@ -283,7 +283,7 @@ def test_windows_of_a_query_that_was_withdrawn_are_passed_over(engine: Engine, s
     assert node.running and set(engine.controller.running_names) == {"w0", "w2"}
     assert not engine.controller.aside_names
     (text,) = told(store, Kind.SET_ASIDE)
-    assert text == "windows of a query that was withdrawn (fragment 2) stay open, since they fail: a fault"
+    assert text == "query w1, which leaves, ends at once, since its carrier fails with it: a fault"
     (part,) = engine.validity("w1")
     assert part.until_us == 8 * SECOND - DELAY - SECOND, "not 8 s - 3 s: what that window owes never comes"
 

@@ -34,7 +34,11 @@ class Aside:
         return [i for move in coming for i in self._moves.abandon(move, f"it fails there: {reason}")]
 
     def _leave(self, query: QueryRecord, reason: str) -> list[Instruction]:
-        return self._fail(query.name, reason) if query.running else self._queries.endings.give_up(query)
+        if query.running:
+            return self._fail(query.name, reason)
+        text = f"query {query.name}, which leaves, ends at once, since its carrier fails with it: {reason}"
+        self._ledger.tell(Kind.SET_ASIDE, text, query=query.name)
+        return self._queries.endings.give_up(query)
 
     def _pass_over(self, fragment: FragmentRecord, reason: str) -> list[Instruction]:
         """Its queries were withdrawn, and the carrier fails when it closes the windows that they had open."""
