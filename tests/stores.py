@@ -29,9 +29,10 @@ def make_store(root: Path) -> Path:
         ],
         start=1,
     ):
-        query = QueryRecord(number, name, f"SELECT v FROM {name}", running)
+        query = QueryRecord(number, name, f"SELECT v FROM {name}", running, series=number)
         columns = (("value", "v"), ("text", "s"))
-        journal.save([query, PartRecord(number, 0, 0, 1, columns, False, settled, from_us, until_us)])
+        part = PartRecord(number, 0, 0, 1, columns, False, settled, from_us, until_us, done=until_us is not None)
+        journal.save([query, part])
     journal.close()
     write_batch(Store(root).results("c0"), 0, ROWS[:3])
     write_batch(Store(root).results("c0"), 1, ROWS[3:])

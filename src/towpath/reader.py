@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from towpath.control.answers import read_part, whole
+from towpath.control.answers import Version, read_parts, versions, whole
 from towpath.control.journal import Journal
 from towpath.control.records import PartRecord, QueryRecord
 from towpath.errors import UnknownQueryError
@@ -27,7 +27,7 @@ class Standing:
 
     name: str
     sql: str
-    state: str  # starting | standing | withdrawn | set aside
+    state: str  # starting | standing | withdrawing | withdrawn | set aside
     columns: tuple[str, ...]
     from_us: int | None  # None: from the beginning
     until_us: int | None  # None: it goes on
@@ -55,15 +55,24 @@ class Reader:
         return None if query is None else query.failed
 
     def validity(self, name: str) -> list[PartRecord]:
-        """For which event times each SELECT of a query answers."""
-        return whole([part for part, _ in self._records(name)])
+        """For which event times each SELECT of a query's newest version answers."""
+        return whole([part for part, _ in self._journal.parts(self._query(name).id)])
+
+    def versions(self, name: str) -> list[Version]:
+        """What a query's results must be: those of each version that they consist of."""
+        return versions(self._journal, self._query(name))
 
     def parts(self, name: str) -> list[Part]:
         """Where a query's results are."""
-        return [read_part(self._store, part, carrier) for part, carrier in self._records(name)]
+        return read_parts(self._journal, self._store, self._query(name))
 
     def read(self, name: str) -> pa.Table:
-        return read(self.parts(name))
+        """Everything so far. Where a query ends may be decided while it is read; then it is read again."""
+        while True:
+            parts = self.parts(name)
+            table = read(parts)
+            if self.parts(name) == parts:
+                return table
 
     def follow(self, name: str, stopped: threading.Event | None = None) -> Iterator[pa.Table]:
         """What there is, then what comes, until `stopped` is set."""
@@ -75,11 +84,11 @@ class Reader:
         """Rows and files that were not taken in, of one stream or of all."""
         return [found for found in rejected(self._store.rejected) if stream is None or stream in found.streams]
 
-    def _records(self, name: str) -> list[tuple[PartRecord, str]]:
+    def _query(self, name: str) -> QueryRecord:
         query = self._journal.query(name)
         if query is None:
             raise self._unknown(name)
-        return self._journal.parts(query.id)
+        return query
 
     def _unknown(self, name: str) -> UnknownQueryError:
         names = self.names()
@@ -92,8 +101,10 @@ class Reader:
 
 
 def _state(query: QueryRecord, parts: Sequence[PartRecord]) -> str:
+    if query.failed is not None and not query.running:
+        return "set aside"
     if not query.running:
-        return "withdrawn" if query.failed is None else "set aside"
+        return "withdrawn" if all(part.done for part in parts) else "withdrawing"
     return "standing" if all(part.settled for part in parts) else "starting"
 
 

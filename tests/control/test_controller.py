@@ -127,18 +127,17 @@ def test_who_shares_a_fragment_has_its_past_unless_asked_not_to(
 # --- until -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_withdrawn_query_answers_for_what_was_completely_seen(world: World) -> None:
+def test_a_withdrawn_query_answers_for_all_that_was_read(world: World) -> None:
     run_first(world)
-    assert world.controller.withdraw("first") == [Publish("c0")]
-    assert world.controller.rows("c0") == []
-    assert world.validity("first") == (True, None, 12 * SECOND - DELAY)
+    world.withdraw("first")
+    assert world.validity("first") == (True, None, 12 * SECOND + 1)
+    world.batch("c0", s(11, 16))
+    assert world.validity("first") == (True, None, 12 * SECOND + 1)
+    assert world.controller.rows("c0") == [], "nothing older can still come"
 
 
-@pytest.mark.parametrize("batches", [0, 1])
-def test_a_query_that_nothing_was_seen_for_answers_for_nothing(world: World, batches: int) -> None:
+def test_a_query_that_nothing_was_read_for_answers_for_nothing(world: World) -> None:
     world.submit(submission("q", "join"))
-    for _ in range(batches):
-        world.batch("c0", s(10), [])  # the other input may still bring any time
     world.withdraw("q")
     assert world.validity("q") == (True, None, BEGINNING_US)
 
@@ -151,42 +150,66 @@ def test_a_query_that_nobody_confirmed_answers_for_nothing(world: World) -> None
     assert world.controller.state.fragments[2].status is Status.GONE
 
 
-def test_the_slower_input_of_a_join_decides(world: World) -> None:
+def test_the_slower_input_of_a_join_is_waited_for(world: World) -> None:
     world.submit(submission("q", "join"))
     world.batch("c0", s(100), s(50))
     world.withdraw("q")
-    world.batch("c0", [], s(60))
-    assert world.part("q").until_us == 50 * SECOND - DELAY
-    assert not losses(world)
+    for seconds in (60, 103):
+        world.batch("c0", s(200), s(seconds))
+        assert world.part("q").until_us == 100 * SECOND + 1
+        assert not losses(world) and world.controller.rows("c0")
+    world.batch("c0", [], s(104))
+    assert not world.controller.rows("c0")
 
 
-def test_who_leaves_a_shared_fragment_first_claims_no_more_than_the_last(world: World) -> None:
+def test_results_of_batches_that_nobody_has_heard_of_are_not_taken_back(world: World) -> None:
+    run_first(world)
+    world.carriers["c0"].run_batch("c0", [s(40)], 0, 0)
+    world.withdraw("first")
+    world.hear("c0")
+    assert (world.part("first").until_us, world.part("first").deciding) == (40 * SECOND + 1, 2)
+    world.carriers["c0"].run_batch("c0", [s(50)], 0, 1)  # the table changed while the batch ran
+    world.batch("c0", s(60))
+    assert (world.part("first").until_us, world.part("first").deciding) == (50 * SECOND + 1, None)
+
+
+def test_a_carrier_at_rest_tells_as_much_as_a_batch(world: World) -> None:
+    run_first(world)
+    world.withdraw("first")
+    assert world.controller.undecided == {"c0"}
+    world.act(world.controller.rest("c0"))
+    assert (world.part("first").until_us, world.part("first").deciding) == (12 * SECOND + 1, None)
+    assert not world.controller.undecided
+
+
+def test_all_selects_end_together(world: World) -> None:
+    world.submit(submission("q", "union"))
+    world.batch("c0", s(12))
+    world.withdraw("q")
+    assert [part.until_us for part in world.parts("q")] == [12 * SECOND + 1] * 2
+
+
+def test_who_leaves_a_shared_fragment_leaves_it_to_the_others(world: World) -> None:
     run_first(world, "filter")
     world.submit(submission("q", "same filter"))
-    assert world.controller.withdraw("first") == []
+    world.withdraw("first")
+    world.batch("c0", s(20))
+    assert world.part("first").done and world.controller.rows("c0")
     world.withdraw("q")
-    world.batch("c0", s(11))
-    assert not losses(world)
+    world.batch("c0", s(30))
+    assert not world.controller.rows("c0") and not losses(world)
 
 
 def test_windows_that_are_open_keep_a_fragment_until_they_are_closed(world: World) -> None:
     world.submit(submission("q", "window"))
     world.batch("c0", s(10, 12))
     world.withdraw("q")
+    world.batch("c0", s(16))
     assert world.controller.state.fragments[1].status is Status.LEAVING
     world.crash()
     assert world.carriers["c0"].running
-    world.batch("c0", s(13))
+    world.batch("c0", s(17))
     assert world.controller.state.fragments[1].status is Status.GONE
-
-
-def test_a_replaced_query_is_two(world: World) -> None:
-    run_first(world, "filter")
-    world.withdraw("first")
-    world.submit(submission("first", "other filter"))
-    old, new = world.controller.state.queries.values()
-    assert (old.running, new.running) == (False, True)
-    assert world.controller.running("first") is new
 
 
 # --- starting again --------------------------------------------------------------------------------------------------
@@ -271,12 +294,13 @@ def test_the_watermark_tells_how_far_batches_came_that_nobody_heard_of(world: Wo
 def test_a_carrier_without_queries_is_started_when_one_comes(world: World) -> None:
     run_first(world)
     world.withdraw("first")
+    world.batch("c0", s(13, 16))
     world.crash()
     assert not world.carriers["c0"].running
     world.submit(submission("q", "filter"))
     assert world.carriers["c0"].running
-    world.batch("c0", s(14))
-    assert world.validity("q") == (True, 14 * SECOND + 1, None)
+    world.batch("c0", s(17))
+    assert world.validity("q") == (True, 17 * SECOND + 1, None)
 
 
 def test_a_decision_that_was_not_carried_out_is_carried_out_later(world: World) -> None:

@@ -46,9 +46,9 @@ class Decisions(RuleBasedStateMachine):
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
-    @rule(name=NAMES, kind=KINDS, from_now=st.booleans())
-    def submit(self, name: str, kind: str, from_now: bool) -> None:
-        if self.world.controller.running(name):
+    @rule(name=NAMES, kind=KINDS, from_now=st.booleans(), replace=st.booleans())
+    def submit(self, name: str, kind: str, from_now: bool, replace: bool = True) -> None:
+        if self.world.controller.running(name) and not replace:
             self.world.withdraw(name)
         self.world.submit(submission(name, kind, from_now=from_now))
 
@@ -239,14 +239,14 @@ class Decisions(RuleBasedStateMachine):
             else:
                 assert part.moved_us is not None and following.from_us is not None
                 assert following.from_us == max(part.moved_us, part.from_us or part.moved_us)
-                assert following.until_us == part.until_us
+                assert (following.until_us, following.ceded_us) == (part.until_us, part.ceded_us)
 
     @invariant()
     def nothing_is_held_back_without_a_fence(self) -> None:
         state = self.world.controller.state
         fences = {m.source: m.fence_us for m in state.moves.values() if m.step is Step.FENCED}
         for part in state.parts.values():
-            if part.until_us is None and part.moved_us is None:
+            if not part.done:
                 assert part.held_us == fences.get(part.fragment)
             else:
                 assert part.held_us is None
@@ -288,9 +288,10 @@ class Decisions(RuleBasedStateMachine):
         state = self.world.controller.state
         for part in state.parts.values():
             fragment = state.fragments[part.fragment]
-            if part.windowed and part.until_us not in (None, BEGINNING_US) and fragment.status is Status.GONE:
+            end_us = part.end_us
+            if part.windowed and end_us not in (None, BEGINNING_US) and fragment.status is Status.GONE:
                 watermark = self.world.carriers[fragment.carrier].watermark
-                ends = [part.until_us or 0]
+                ends = [(end_us or 0) + (fragment.span_us if part.until_us is None else 0)]
                 if part.moved_us is not None:  # what begins behind the fence is another's
                     ends.append(part.moved_us + fragment.span_us)
                 assert watermark is not None and watermark >= min(ends)

@@ -115,10 +115,11 @@ def test_a_table_is_told_what_changed_and_anew_after_a_failure(engine: Engine, n
     engine.withdraw("f")
     nodes["a"].publish.side_effect = None
     engine.poll()
-    _, added, removed, *_, again = [call.args[3] for call in nodes["a"].publish.call_args_list]
+    _, added, failed, *_, again, removed = [call.args[3] for call in nodes["a"].publish.call_args_list]
     assert (added.since, len(added.added), added.removed) == (1, 1, [])
-    assert (removed.since, removed.added, removed.removed) == (2, [], [1])
-    assert (again.since, [row["_fragment"] for row in again.added]) == (None, [2])
+    assert (failed.since, failed.added, failed.removed) == (2, [], [])
+    assert (again.since, [row["_fragment"] for row in again.added]) == (None, [1, 2])
+    assert (removed.since, removed.added, removed.removed) == (3, [], [1]), "the carrier is at rest: nothing was read"
 
 
 def test_what_cannot_be_written_down_is_not_begun(

@@ -143,9 +143,12 @@ def test_a_fragment_that_owes_windows_is_known_until_they_are_closed(job: Job) -
     job.engine.poll()
     job.node.events.return_value = []
     job.engine.withdraw("w")
+    job.node.events.return_value = [batch_done("c0", 1, 2, [14 * SECOND], 7 * SECOND)]
+    job.engine.poll()
+    job.node.events.return_value = []
     job.pass_time(HOUR)
     assert size_of(job) == {"carriers": 1, "fragments": 1, "parts": 0, "queries": 0, "moves": 0}
-    job.node.events.return_value = [batch_done("c0", 1, 2, [40 * SECOND], 30 * SECOND)]
+    job.node.events.return_value = [batch_done("c0", 2, 2, [40 * SECOND], 30 * SECOND)]
     job.engine.poll()
     job.node.events.return_value = []
     job.pass_time(HOUR)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from towpath.control.answers import read_part
+from towpath.control.answers import read_parts
 from towpath.control.housekeeping import GRACE_US, Housekeeper
 from towpath.errors import SinkError
 from towpath.results import KafkaSink, Look, MemorySink, SinkFeeder, log, read
@@ -42,9 +42,7 @@ class Job:
         (folder / "_SUCCESS").touch()
 
     def results(self, name: str) -> list[int]:
-        query = self.world.query(name)
-        found = self.world.journal.parts(query.id)
-        return read([read_part(self.store, part, carrier) for part, carrier in found]).column("k").to_pylist()
+        return read(read_parts(self.world.journal, self.store, self.world.query(name))).column("k").to_pylist()
 
 
 @pytest.fixture
@@ -52,8 +50,8 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path / "store", {"type": "parquet", "path": str(tmp_path / "out")})
 
 
-def sunk(tmp_path: Path) -> list[int]:
-    files = sorted((tmp_path / "out").glob("*.parquet"))
+def sunk(tmp_path: Path, folder: str = "out") -> list[int]:
+    files = sorted((tmp_path / folder).glob("*.parquet"))
     return [k for file in files for k in pq.read_table(file).column("k").to_pylist()]
 
 
@@ -68,15 +66,44 @@ def test_a_sink_gets_every_row_once(job: Job, tmp_path: Path) -> None:
     assert sunk(tmp_path) == [0, 2]
 
 
-def test_a_replaced_query_feeds_on_where_its_forerunner_ended(job: Job, tmp_path: Path) -> None:
-    job.write_batch(0)
+def replaced(job: Job, kind: str, sink: dict[str, str] | None) -> None:
+    """The query is replaced between the batches 1 and 2; the fragment of the new version is number 3."""
+    for number in (0, 1):
+        job.write_batch(number)
+    job.world.batch("c0", [0, SECOND])
     Housekeeper(job.store, None).feed_sinks()
-    job.world.withdraw("q")
-    job.world.submit(replace(submission("q", "same filter"), sink=job.world.query("q").sink))
-    (part,) = job.world.parts("q")
-    assert part.fragment == 3
+    job.world.submit(replace(submission("q", kind), sink=sink))
+    job.write_batch(2)
+    job.write_batch(3, fragment=3)
+    for number in (2, 3, 4):
+        job.world.batch("c0", [number * SECOND])
+    for number in (4, 5):
+        job.write_batch(number, fragment=3)
     Housekeeper(job.store, None).feed_sinks()
-    assert sunk(tmp_path) == [0]
+
+
+def test_both_versions_of_a_replaced_query_feed_its_sink(job: Job, tmp_path: Path) -> None:
+    replaced(job, "narrow filter", job.world.query("q").sink)
+    old, new = (part for part in job.world.controller.state.parts.values() if part.query in (1, 3))
+    assert (old.ceded_us, new.from_us) == (2 * SECOND + 1, 2 * SECOND + 1)
+    assert sunk(tmp_path) == job.results("q") == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_new_version_with_another_sink_brings_it_all_results(job: Job, tmp_path: Path) -> None:
+    replaced(job, "narrow filter", {"type": "parquet", "path": str(tmp_path / "other")})
+    assert sunk(tmp_path) == [0, 1, 2], "all that the old version answers"
+    assert sunk(tmp_path, "other") == job.results("q") == [0, 1, 2, 3, 4, 5]
+
+
+def test_another_sink_gets_all_results_of_the_query_and_one_that_comes_back_goes_on(job: Job, tmp_path: Path) -> None:
+    first = job.world.query("q").sink
+    for number, sink in enumerate([first, {"type": "parquet", "path": str(tmp_path / "other")}, None, first]):
+        job.world.controller.change_sink("q", sink)
+        job.world.save()
+        job.write_batch(number)
+        Housekeeper(job.store, None).feed_sinks()
+    assert sunk(tmp_path) == [0, 1, 2, 3]
+    assert sunk(tmp_path, "other") == [0, 1]
 
 
 def test_a_memory_sink_starts_again_from_the_log(tmp_path: Path) -> None:
@@ -189,10 +216,11 @@ def test_the_sink_of_a_withdrawn_query_is_finished_and_forgotten(job: Job, tmp_p
     housekeeper.feed_sinks()
     job.world.withdraw("q")
     job.write_batch(1)
+    now[0] += GRACE_US + SECOND
     for _ in range(2):
         housekeeper.feed_sinks()
-    assert housekeeper.finished() == set(), "a micro-batch that was under way may bring more"
-    now[0] += GRACE_US + SECOND
+    assert housekeeper.finished() == set(), "what is not complete may bring more"
+    job.world.batch("c0", [70 * SECOND])
     housekeeper.feed_sinks()
     assert housekeeper.finished() == {1}
     assert sunk(tmp_path) == [0, 1]

@@ -149,4 +149,6 @@ def test_what_a_reader_has_yet_to_read_is_kept(world: World) -> None:
     batch(world, "q", 0, 7 * SECOND, {(name, world.query(name).id): BEGINNING_US})
     assert world.controller.links.read_us() == {maker: 7 * SECOND}
     world.withdraw("q")
+    assert world.controller.links.read_us() == {maker: 7 * SECOND}, "it answers for all that was read"
+    batch(world, "q", 1, 8 * SECOND, {(name, world.query(name).id): BEGINNING_US})
     assert world.controller.links.read_us() == {}

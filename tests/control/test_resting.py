@@ -21,6 +21,9 @@ def world(tmp_path: Path) -> World:
     return found
 
 
+DONE_S = 10  # when all is complete that was read before
+
+
 def read(world: World, second: int) -> None:
     for name, carrier in list(world.carriers.items()):
         if carrier.running:
@@ -43,7 +46,7 @@ def stopped(world: World) -> str:
     """The carrier of a query that is withdrawn, when it has stopped."""
     left = carrier_of(world, "q")
     world.withdraw("q")
-    read(world, 4)
+    read(world, DONE_S)
     pass_time(world, 0.0)
     pass_time(world, AFTER_S)
     assert left not in running(world)
@@ -60,7 +63,7 @@ def test_a_carrier_with_a_query_never_stops(world: World) -> None:
 def test_one_without_stops_after_a_while(world: World) -> None:
     left = carrier_of(world, "q")
     world.withdraw("q")
-    read(world, 4)
+    read(world, DONE_S)
     pass_time(world, 1000.0)
     pass_time(world, 1000.0 + AFTER_S - 1)
     assert left in running(world)
@@ -74,13 +77,13 @@ def test_one_without_stops_after_a_while(world: World) -> None:
 def test_one_that_is_needed_again_in_time_goes_on(world: World) -> None:
     left = carrier_of(world, "q")
     world.withdraw("q")
-    read(world, 4)
+    read(world, DONE_S)
     pass_time(world, 0.0)
     world.submit(submission("again", "filter", from_now=True))
     pass_time(world, AFTER_S)
     assert left in running(world)
     world.withdraw("again")
-    read(world, 5)
+    read(world, 3 * DONE_S)
     pass_time(world, AFTER_S + 1)
     assert left in running(world), "the time begins anew"
 
@@ -95,10 +98,10 @@ def test_a_query_that_needs_it_again_starts_it_and_answers_for_what_comes(world:
     left = stopped(world)
     world.submit(submission("again", "filter", from_now=True))
     assert left in running(world) and carrier_of(world, "again") == left
-    for second in range(10, 16):
+    for second in range(DONE_S + 1, DONE_S + 7):
         read(world, second)
     settled, from_us, until_us = world.validity("again")
-    assert settled and from_us is not None and from_us > 4 * SECOND and until_us is None
+    assert settled and from_us is not None and from_us > DONE_S * SECOND and until_us is None
 
 
 def test_a_fragment_moves_to_one_that_rests(world: World) -> None:

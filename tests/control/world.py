@@ -32,6 +32,7 @@ CATALOG: Catalog = {name: stream(name) for name in ("s", "t")}
 SQL = {
     "filter": "SELECT k FROM s WHERE v > 1",
     "same filter": "SELECT k FROM s WHERE 1 < v",
+    "narrow filter": "SELECT k FROM s WHERE v > 5",
     "other filter": "SELECT k FROM t WHERE v > 2",
     "computed": "SELECT k + 1 AS n FROM s WHERE v > 1",
     "window": "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] GROUP BY k",
@@ -303,8 +304,9 @@ def losses(world: World) -> list[str]:
             continue
         first = -(2**62) if part.from_us is None else part.from_us - fragment.lookback_us
         last = 2**62 if part.until_us is None else part.until_us
-        if part.moved_us is not None:
-            last = min(last, part.moved_us + fragment.span_us)
+        for fence_us in (part.moved_us, part.ceded_us):
+            if fence_us is not None:
+                last = min(last, fence_us + fragment.span_us)
         for number, batch in enumerate(world.carriers[fragment.carrier].batches):
             missed = [t for times in batch.times for t in times if first <= t < last]
             if missed and fragment.id not in batch.fragments:

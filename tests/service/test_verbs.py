@@ -59,10 +59,11 @@ def submit(verbs: JobVerbs, **queries: dict[str, Any] | str) -> Any:
     return verbs.submit(Submit({n: {"sql": q} if isinstance(q, str) else q for n, q in queries.items()}, "/folder"))
 
 
-def live(running: Towpath, nodes: dict[str, Any]) -> None:
-    """Every carrier has done a micro-batch with its table of now."""
+def live(running: Towpath, nodes: dict[str, Any], batch: int = 0) -> None:
+    """Every carrier has done a micro-batch with its table of now, each a minute of event time after the last."""
     for carrier in list(running.engine.controller.state.carriers.values()):
-        done = BatchDone(carrier.id, 0, carrier.version, (1_000_000,), None, 1, (), 0, 0.1, {}, True)
+        newest = (1_000_000 + batch * 60_000_000,)
+        done = BatchDone(carrier.id, batch, carrier.version, newest, None, 1, (), 0, 0.1, {}, batch == 0)
         nodes[carrier.node].events.return_value = [done]
         running.engine.poll()
         nodes[carrier.node].events.return_value = []
@@ -169,6 +170,7 @@ def test_a_drained_node_is_at_rest(verbs: JobVerbs, running: Towpath, nodes: dic
     submit(verbs, q=FILTER)
     live(running, nodes)
     verbs.withdraw(Withdraw(["q"]))
+    live(running, nodes, batch=1)
     verbs.drain(Drain("left"))
     running.engine.poll()
     nodes["left"].stop.assert_called_once_with("c0")

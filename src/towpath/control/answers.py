@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from towpath.control.records import BEGINNING_US, PartRecord
+from towpath.control.journal import Journal
+from towpath.control.records import BEGINNING_US, PartRecord, QueryRecord
 from towpath.plan.assignment import NOBODY
 from towpath.results import Part
 from towpath.store import Store
 
 
-def read_part(store: Store, part: PartRecord, carrier: str) -> Part:
+def read_parts(journal: Journal, store: Store, query: QueryRecord) -> list[Part]:
+    """Where the results of a query are, and those of the versions that it continues."""
+    found: list[Part] = []
+    for version in journal.versions(query):
+        records = journal.parts(version.id)
+        undecided = any(part.deciding is not None for part, _ in records)
+        before = 1 + max((part.select for part in found), default=-1)
+        for part, carrier in records:
+            made = _read_part(store, part, carrier)
+            found.append(replace(made, select=before + part.select, undecided=undecided))
+    return found
+
+
+def _read_part(store: Store, part: PartRecord, carrier: str) -> Part:
     # A part that no micro-batch has confirmed yet answers for nothing.
     fragment = part.fragment if part.settled else NOBODY
     times = (part.from_us, part.until_us, part.windowed, part.moved_us, part.held_us)
-    return Part(store.results(carrier), fragment, part.columns, *times, part.select, part.branch, part.keys)
+    made = Part(store.results(carrier), fragment, part.columns, *times, part.select, part.branch, part.keys)
+    return replace(made, ceded_us=part.ceded_us)
 
 
 def _between(pick: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
@@ -36,3 +51,19 @@ def whole(parts: Sequence[PartRecord]) -> list[PartRecord]:
     for part in first.values():
         found.setdefault(part.select, part)
     return [found[select] for select in sorted(found)]
+
+
+@dataclass(frozen=True)
+class Version:
+    """What one version of a query answers for; each SELECT has its own event times."""
+
+    sql: str
+    validity: Sequence[PartRecord]
+
+
+def versions(journal: Journal, query: QueryRecord) -> list[Version]:
+    """A query and the versions that it continues, oldest first: together they are what its results must be."""
+    return [
+        Version(version.sql, whole([part for part, _ in journal.parts(version.id)]))
+        for version in journal.versions(query)
+    ]

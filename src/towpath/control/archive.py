@@ -16,12 +16,14 @@ HISTORY_KEPT = 200_000  # entries at most, whatever the retention
 TABLES = """
 CREATE TABLE IF NOT EXISTS numbers (kind TEXT PRIMARY KEY, last INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS queries_by_name ON queries (name);
+CREATE INDEX IF NOT EXISTS queries_by_series ON queries (series);
 CREATE INDEX IF NOT EXISTS queries_running ON queries (id) WHERE running;
 CREATE INDEX IF NOT EXISTS queries_aside ON queries (id) WHERE failed IS NOT NULL;
 CREATE INDEX IF NOT EXISTS queries_ended ON queries (ended_us) WHERE NOT running;
 CREATE INDEX IF NOT EXISTS queries_to_feed ON queries (id) WHERE sink IS NOT NULL AND NOT fed;
 CREATE INDEX IF NOT EXISTS fragments_there ON fragments (id) WHERE status != 'gone';
 CREATE INDEX IF NOT EXISTS fragments_by_carrier ON fragments (carrier);
+CREATE INDEX IF NOT EXISTS parts_open ON parts (query) WHERE NOT done;
 CREATE INDEX IF NOT EXISTS parts_by_fragment ON parts (fragment);
 CREATE INDEX IF NOT EXISTS moves_open ON moves (id) WHERE step NOT IN ('done', 'abandoned');
 CREATE INDEX IF NOT EXISTS history_by_time ON history (at_us);
@@ -30,7 +32,7 @@ CREATE INDEX IF NOT EXISTS history_by_time ON history (at_us);
 # What the controller decides about; the rest is for readers of results, and for those who feed sinks.
 NEWER = "SELECT 1 FROM queries AS newer WHERE newer.name = q.name AND newer.id > q.id"
 STANDING = (
-    "SELECT id FROM queries WHERE running "
+    "SELECT id FROM queries WHERE running UNION SELECT query FROM parts WHERE NOT done "
     f"UNION SELECT id FROM queries AS q WHERE failed IS NOT NULL AND NOT EXISTS ({NEWER})"
 )
 LIVE_QUERIES = f"SELECT * FROM queries WHERE id IN ({STANDING})"
@@ -109,6 +111,7 @@ class Archive:
     def _ended_before(self, before_us: int) -> list[int]:
         found = self._db.execute(
             "SELECT id FROM queries AS q WHERE NOT running AND ended_us < ? AND (sink IS NULL OR fed) "
+            "AND NOT EXISTS (SELECT 1 FROM parts WHERE query = q.id AND NOT done) "
             f"AND (failed IS NULL OR EXISTS ({NEWER}))",
             (before_us,),
         )

@@ -10,7 +10,7 @@ from towpath.control.ledger import Instruction, Ledger, StartCarrier, StopCarrie
 from towpath.control.links import Links
 from towpath.control.moves import Moves
 from towpath.control.queries import Queries
-from towpath.control.records import FragmentRecord, Status
+from towpath.control.records import FragmentRecord, QueryRecord, Status
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import merge_all, template_of
 
@@ -27,17 +27,24 @@ class Aside:
         ledger = self._ledger
         if ledger.state.fragments[fragment].status is Status.LEAVING:
             return self._pass_over(ledger.state.fragments[fragment], reason)
-        names = [ledger.state.queries[part.query].name for part in ledger.users.get(fragment, [])]
-        if names:
-            return [instruction for name in names for instruction in self._fail(name, reason)]
+        queries = [ledger.state.queries[part.query] for part in ledger.users.get(fragment, [])]
+        if queries:
+            return [instruction for query in queries for instruction in self._leave(query, reason)]
         coming = [m for m in ledger.moves.values() if m.target == fragment and m.step in UNDECIDED]
         return [i for move in coming for i in self._moves.abandon(move, f"it fails there: {reason}")]
+
+    def _leave(self, query: QueryRecord, reason: str) -> list[Instruction]:
+        if query.running:
+            return self._fail(query.name, reason)
+        text = f"query {query.name}, which leaves, ends at once, since its carrier fails with it: {reason}"
+        self._ledger.tell(Kind.SET_ASIDE, text, query=query.name)
+        return self._queries.endings.give_up(query)
 
     def _pass_over(self, fragment: FragmentRecord, reason: str) -> list[Instruction]:
         """Its queries were withdrawn, and the carrier fails when it closes the windows that they had open."""
         ledger = self._ledger
-        for part in [p for p in ledger.state.parts.values() if p.fragment == fragment.id and p.until_us is not None]:
-            self._queries.end_at_what_was_emitted(part)
+        for part in [p for p in ledger.state.parts.values() if p.fragment == fragment.id and p.end_us is not None]:
+            self._queries.endings.end_at_what_was_emitted(part)
         ledger.ban(fragment)
         text = f"windows of a query that was withdrawn (fragment {fragment.id}) stay open, since they fail: {reason}"
         ledger.tell(Kind.SET_ASIDE, text, fragment=fragment.id)
@@ -46,7 +53,7 @@ class Aside:
     def _fail(self, name: str, reason: str) -> list[Instruction]:
         """A derived stream leaves with the last query that reads it."""
         if readers := self._links.readers(name):
-            return [instruction for reader in readers for instruction in self._fail(reader, reason)]
+            return [instruction for reader in readers for instruction in self._leave(reader, reason)]
         text = f"query {name} is set aside, since its carrier fails with it and not without it: {reason}"
         self._ledger.tell(Kind.SET_ASIDE, text, query=name)
         return self._queries.withdraw(name, "it was set aside", failed=reason)

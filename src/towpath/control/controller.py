@@ -4,8 +4,8 @@ How a query comes and goes without anything being restarted:
 - A fragment is put into its carrier's assignment table under a new version. The first micro-batch that reports that
   version is the first that surely saw it, so the fragment answers for all event times above the highest one of the
   batches before (`from`). What a carrier has from its very first batch on answers for everything.
-- A fragment that leaves is taken out. All batches heard of until then had it, so it answers for the event times that
-  those had seen completely on every input: below newest - allowed delay (`until`).
+- A query that leaves ends behind everything that was handed out of it (`until`), and its fragments stay until their
+  inputs are complete up to there: endings.py.
 - Readers of the results apply [from, until), so nothing has to be timed: no pause, no fence in the future.
 - A fragment moves to another node by a fence: fence.py has the steps, moves.py takes them.
 - Before a carrier is started again there may have been batches that nobody heard of, and Spark may repeat one whose
@@ -148,6 +148,9 @@ class Controller:
 
     def withdraw(self, name: str, reason: str = "asked for") -> list[Instruction]:
         return self._queries.withdraw(name, reason)
+
+    def change_sink(self, name: str, sink: dict[str, str] | None) -> None:
+        self._queries.change_sink(name, sink)
 
     # --- carriers that fail ------------------------------------------------------------------------------------------
 
@@ -303,7 +306,19 @@ class Controller:
                 self._confirm(fragment, before_us, self.links.begin_us(fragment, event.joined))
         for fragment in list(self._ledger.banned.get(carrier.id, {}).values()):
             self._let_go(fragment, event)
-        return self._moves.handle(event, before_us, newest_before_us)
+        return [
+            *self._moves.handle(event, before_us, newest_before_us),
+            *self._queries.endings.handle(event, before_us),
+        ]
+
+    def rest(self, carrier: str) -> list[Instruction]:
+        """A carrier was found at rest, and all that it did before was heard of."""
+        return self._queries.endings.rest(carrier) if carrier in self._ledger.runs else []
+
+    @property
+    def undecided(self) -> Set[str]:
+        """The carriers that have yet to tell where queries end that leave."""
+        return self._queries.endings.undecided()
 
     def resume(self) -> list[Instruction]:
         """After a start from the journal: which carriers to run."""

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Self
 
-from towpath.control.answers import read_part, whole
+from towpath.control.answers import Version, read_parts, versions, whole
 from towpath.control.closing import closings
 from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
 from towpath.control.guard import Guard
@@ -28,6 +28,7 @@ from towpath.control.requests import Request, changed, is_as, pipeline_of, submi
 from towpath.errors import RuntimeFailure, StoreError, UnknownQueryError
 from towpath.plan.pipeline import Pipeline
 from towpath.results import Part, committed
+from towpath.results.log import newest, segments
 from towpath.runtime.carriers import BatchDone, Event, Runtime
 from towpath.schema import Catalog, SchemaClass, is_link
 from towpath.store import Store
@@ -96,7 +97,10 @@ class Engine:
     # --- queries -----------------------------------------------------------------------------------------------------
 
     def submit(self, requests: Iterable[Request]) -> None:
-        """Takes checked queries in; one that runs under the same name is replaced, an unchanged one goes on."""
+        """Takes checked queries in; an unchanged one goes on, also with another sink.
+
+        One that runs under the same name and asks something else is replaced: it goes on until the new one takes over.
+        """
         wanted = changed(requests, self.controller, self._catalog)
         # What a job file says must not keep the job from starting.
         asked = [s for r in wanted if r.origin != "job" for s in submissions(r, self._catalog)]
@@ -200,6 +204,8 @@ class Engine:
                     self._quarantine.hear(event)
         with self.guard.around("starting carriers again"):
             self._quarantine.look()
+        with self.guard.around("deciding where queries end that leave"):
+            self._ask_the_silent()
         with self.guard.around("moving what is to move"):
             self._empty_nodes()
         with self.guard.around("moving the event time of silent streams"):
@@ -207,6 +213,15 @@ class Engine:
         with self.guard.around("forgetting what is over"):
             self._forget()
         return events
+
+    def _ask_the_silent(self) -> None:
+        """Who has nothing to read does no micro-batch that tells how far it had come; that it rests tells as much."""
+        for name in self.controller.undecided:
+            published = Publish(name) not in self._undone and self._node(name).waiting(name)
+            last = self.controller.state.carriers[name].last
+            if published and newest(segments(self._store.results(name))) <= last:
+                with self._decision() as todo:
+                    todo += self.controller.rest(name)
 
     def _forget(self) -> None:
         busy = {instruction.carrier for instruction in self._undone}
@@ -380,12 +395,17 @@ class Engine:
         query = self._journal.query(name)
         if query is None:
             raise UnknownQueryError(f"there is no query named {name!r}")
-        return [read_part(self._store, part, carrier) for part, carrier in self._journal.parts(query.id)]
+        return read_parts(self._journal, self._store, query)
 
     def validity(self, name: str) -> list[PartRecord]:
-        """For which event times each SELECT of a query answers."""
+        """For which event times each SELECT of a query's newest version answers."""
         query = self._journal.query(name)
         return [] if query is None else whole([part for part, _ in self._journal.parts(query.id)])
+
+    def versions(self, name: str) -> list[Version]:
+        """What a query's results must be: those of each version that they consist of."""
+        query = self._journal.query(name)
+        return [] if query is None else versions(self._journal, query)
 
     # --- doing -------------------------------------------------------------------------------------------------------
 

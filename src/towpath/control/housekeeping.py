@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import threading
 import time
@@ -12,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from towpath.control.answers import read_part
+from towpath.control.answers import read_parts
 from towpath.control.journal import Journal, wall_us
 from towpath.control.lanes import Lanes
 from towpath.control.ledger import Ledger
@@ -54,7 +56,9 @@ def _kafka(sink: Mapping[str, str]) -> Sink:
 
 
 def _key(query: QueryRecord) -> str:
-    return f"{query.name}-{query.id}"
+    """The same as long as the same results go to the same place: a sink that a query comes back to goes on."""
+    place = hashlib.sha256(json.dumps(query.sink, sort_keys=True).encode()).hexdigest()[:8]
+    return f"{query.name}-{query.series}-{place}"
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class _Fed:
     query: QueryRecord
     feeder: SinkFeeder
     parts: list[Part]
+    before: tuple[QueryRecord, ...]  # versions whose results it continues and whose sink it feeds
 
     @property
     def key(self) -> str:
@@ -136,20 +141,21 @@ class Housekeeper:
 
     def _feed_one(self, one: _Fed, look: Look) -> None:
         try:
-            one.feeder.feed(one.parts, partial(self._still, one.query.id, one.parts), look)
+            one.feeder.feed(one.parts, partial(self._still, one.query, one.parts), look)
             self._failed.pop(one.query.id, None)
         except SinkError as error:
             self._failed[one.query.id] = f"query {one.feeder.query}: {error}"
 
     def _see_finished(self, one: _Fed) -> None:
         """It has all that is there; a while after its query has left and its windows are closed, nothing more comes."""
-        ended_us = one.query.ended_us
-        if ended_us is None or self._now_us() - ended_us < GRACE_US:
+        old_us = self._now_us() - GRACE_US
+        ended = [q.id for q in (*one.before, one.query) if q.ended_us is not None and q.ended_us <= old_us]
+        if not ended:
             return
         with closing(Journal(self._store.journal, read_only=True)) as journal:
-            if journal.owes(one.query.id):
-                return
-        self._finished.add(one.query.id)
+            self._finished.update(query for query in ended if not journal.owes(query))
+        if one.query.id not in self._finished:
+            return
         self._feeders.pop(one.key, None)
         if self._sinks.get(one.query.name) is one.feeder.sink:
             del self._sinks[one.query.name]
@@ -177,23 +183,28 @@ class Housekeeper:
         with closing(Journal(self._store.journal, read_only=True)) as journal:
             queries = journal.with_sinks()
             self._finished &= {query.id for query in queries}  # the journal knows of the others by now
-            open_ = [query for query in queries if query.id not in self._finished]
-            return [_Fed(q, self._feeder(q), self._parts(journal, q.id)) for q in open_]
+            versions: dict[str, list[QueryRecord]] = {}
+            for query in queries:
+                if query.id not in self._finished:
+                    versions.setdefault(_key(query), []).append(query)
+            # A version that continues another one's results goes on feeding its sink, or begins with all of them.
+            return [
+                _Fed(newest, self._feeder(newest), read_parts(journal, self._store, newest), tuple(before))
+                for *before, newest in versions.values()
+            ]
 
     def _remove_states(self) -> None:
         """Of sinks that have everything, and of which the journal knows that."""
         with closing(Journal(self._store.journal, read_only=True)) as journal:
-            kept = {self._store.sink(_key(query)).name for query in journal.with_sinks()}
-        for path in self._store.sinks:
-            if path.name not in kept:
-                path.unlink(missing_ok=True)
+            for path in self._store.sinks:
+                _, series, _ = path.stem.rsplit("-", 2)
+                # Not only of the sink of now: a query may come back to one that it had.
+                if not journal.has_series(int(series)):
+                    path.unlink(missing_ok=True)
 
-    def _parts(self, journal: Journal, query: int) -> list[Part]:
-        return [read_part(self._store, part, carrier) for part, carrier in journal.parts(query)]
-
-    def _still(self, query: int, parts: list[Part]) -> bool:
+    def _still(self, query: QueryRecord, parts: list[Part]) -> bool:
         with closing(Journal(self._store.journal, read_only=True)) as journal:
-            return self._parts(journal, query) == parts
+            return read_parts(journal, self._store, query) == parts
 
     def _feeder(self, query: QueryRecord) -> SinkFeeder:
         key = _key(query)

@@ -15,6 +15,7 @@ from towpath.control.archive import TABLES as ARCHIVE_TABLES
 from towpath.control.fence import Step
 from towpath.control.history import Entry, Kind, Told
 from towpath.control.records import (
+    BEGINNING_US,
     CarrierRecord,
     FragmentRecord,
     MoveRecord,
@@ -30,6 +31,11 @@ from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
 from towpath.schema import LINK
 
+# Whether there is something to be said of a query: it has answered for something, or was set aside.
+BEGUN = (
+    "(failed IS NOT NULL OR EXISTS (SELECT 1 FROM parts WHERE query = queries.id AND settled "
+    f"AND (until_us IS NULL OR until_us != {BEGINNING_US})))"
+)
 FORMAT = 10  # raised when the tables change
 
 TABLES = """
@@ -46,11 +52,13 @@ CREATE TABLE IF NOT EXISTS fragments (
 CREATE TABLE IF NOT EXISTS parts (
     query INTEGER NOT NULL, branch INTEGER NOT NULL, turn INTEGER NOT NULL, fragment INTEGER NOT NULL,
     columns TEXT NOT NULL, windowed INTEGER NOT NULL, settled INTEGER NOT NULL, from_us INTEGER, until_us INTEGER,
-    moved_us INTEGER, held_us INTEGER, keys TEXT NOT NULL, "select" INTEGER NOT NULL,
+    moved_us INTEGER, held_us INTEGER, keys TEXT NOT NULL, "select" INTEGER NOT NULL, ceded_us INTEGER,
+    deciding INTEGER, done INTEGER NOT NULL,
     PRIMARY KEY (query, branch, turn));
 CREATE TABLE IF NOT EXISTS queries (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT,
-    origin TEXT NOT NULL, fragments TEXT NOT NULL, failed TEXT, ended_us INTEGER, fed INTEGER NOT NULL);
+    origin TEXT NOT NULL, fragments TEXT NOT NULL, failed TEXT, ended_us INTEGER, fed INTEGER NOT NULL,
+    replaces INTEGER, series INTEGER NOT NULL, types TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS moves (
     id INTEGER PRIMARY KEY, source INTEGER NOT NULL, target INTEGER NOT NULL, columns TEXT NOT NULL,
     reason TEXT NOT NULL, step TEXT NOT NULL, fence_us INTEGER, version INTEGER, fences INTEGER NOT NULL,
@@ -197,8 +205,10 @@ class Journal:
         return [name for (name,) in found]
 
     def query(self, name: str) -> QueryRecord | None:
-        """The newest query of that name, running or not."""
-        row = self._db.execute("SELECT * FROM queries WHERE name = ? ORDER BY id DESC LIMIT 1", (name,)).fetchone()
+        """The query whose results go by that name: the newest, running or not, unless it has yet to begin."""
+        row = self._db.execute(
+            f"SELECT * FROM queries WHERE name = ? ORDER BY {BEGUN} DESC, id DESC LIMIT 1", (name,)
+        ).fetchone()
         return None if row is None else _query(row)
 
     def parts(self, query: int) -> list[tuple[PartRecord, str]]:
@@ -210,9 +220,16 @@ class Journal:
         )
         return [(_part(row[:-1]), row[-1]) for row in found]
 
+    def versions(self, query: QueryRecord) -> list[QueryRecord]:
+        """A query and the versions that it continues, oldest first: their results are one series."""
+        series = "SELECT * FROM queries WHERE series = ? AND id <= ? ORDER BY id"
+        return [_query(row) for row in self._db.execute(series, (query.series, query.id))]
+
     def queries(self) -> list[tuple[QueryRecord, list[PartRecord]]]:
-        """The newest query of every name with its parts, by name."""
-        newest = f"SELECT max(id) FROM queries WHERE origin != '{LINK}' GROUP BY name"
+        """Of every name the query that runs, else the one with results, with its parts."""
+        order = f"PARTITION BY name ORDER BY running DESC, {BEGUN} DESC, id DESC"
+        ranked = f"SELECT id, row_number() OVER ({order}) AS n FROM queries WHERE origin != '{LINK}'"
+        newest = f"SELECT id FROM ({ranked}) WHERE n = 1"
         parts: dict[int, list[PartRecord]] = {}
         for row in self._db.execute(f"SELECT * FROM parts WHERE query IN ({newest}) ORDER BY query, branch, turn"):
             parts.setdefault(row[0], []).append(_part(row))
@@ -225,12 +242,19 @@ class Journal:
         return [_query(row) for row in found]
 
     def owes(self, query: int) -> bool:
-        """Whether windows of a query that was withdrawn are yet to be closed, whoever uses its fragments."""
+        """Whether a query that leaves is not complete, or windows are yet to be closed, whoever uses its fragments."""
+        end = "coalesce(p.until_us, p.ceded_us + f.span_us)"
         found = self._db.execute(
             "SELECT 1 FROM parts p JOIN fragments f ON f.id = p.fragment JOIN carriers c ON c.id = f.carrier "
-            "WHERE p.query = ? AND p.windowed AND f.status != 'gone' AND coalesce(c.watermark_us, 0) < p.until_us",
+            "WHERE p.query = ? AND (NOT p.done "
+            f"OR (p.windowed AND f.status != 'gone' AND coalesce(c.watermark_us, 0) < {end}))",
             (query,),
         )
+        return found.fetchone() is not None
+
+    def has_series(self, series: int) -> bool:
+        """Whether there is a version of it left that a sink may be fed from."""
+        found = self._db.execute("SELECT 1 FROM queries WHERE series = ? AND NOT fed LIMIT 1", (series,))
         return found.fetchone() is not None
 
     def has_links(self) -> bool:
@@ -292,6 +316,9 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
                 record.failed,
                 record.ended_us,
                 record.fed,
+                record.replaces,
+                record.series,
+                json.dumps(record.types),
             )
         case MoveRecord():
             values = list(astuple(record))
@@ -336,10 +363,11 @@ def _fragment(row: tuple[Any, ...]) -> FragmentRecord:
 
 
 def _part(row: tuple[Any, ...]) -> PartRecord:
-    query, branch, turn, fragment, columns, windowed, settled, *times, keys, select = row
+    query, branch, turn, fragment, columns, windowed, settled, *times, keys, select, ceded_us, deciding, done = row
     names = tuple((out, log) for out, log in json.loads(columns))
     part = PartRecord(query, branch, turn, fragment, names, bool(windowed), bool(settled), *times)
-    return replace(part, keys=tuple(json.loads(keys)), select=select)
+    how = {"ceded_us": ceded_us, "deciding": deciding, "done": bool(done)}
+    return replace(part, keys=tuple(json.loads(keys)), select=select, **how)
 
 
 def _move(row: tuple[Any, ...]) -> MoveRecord:
@@ -349,6 +377,6 @@ def _move(row: tuple[Any, ...]) -> MoveRecord:
 
 
 def _query(row: tuple[Any, ...]) -> QueryRecord:
-    number, name, sql, running, sink, *rest, fed = row
+    number, name, sql, running, sink, *rest, fed, replaces, series, types = row
     known = QueryRecord(number, name, sql, bool(running), None if sink is None else json.loads(sink), *rest)
-    return replace(known, fed=bool(fed))
+    return replace(known, fed=bool(fed), replaces=replaces, series=series, types=tuple(json.loads(types)))

@@ -83,7 +83,7 @@ class Ledger:
             self.unshare(state.fragments[move.source])
         for part in state.parts.values():
             self.answered[part.fragment] += 1
-            if part.until_us is None and part.moved_us is None:
+            if not part.done:
                 self.users.setdefault(part.fragment, []).append(part)
 
     def add_part(self, part: PartRecord) -> None:

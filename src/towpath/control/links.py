@@ -22,12 +22,11 @@ class Links:
         self._running: dict[str, QueryRecord] = {}
         self._readers: dict[str, set[int]] = {}  # queries, by the link that they read
         self._classes: dict[str, SchemaClass] = {}
-        for query in ledger.state.queries.values():
-            if query.running:
-                self.enter(query)
+        for number in sorted({part.query for parts in ledger.users.values() for part in parts}):
+            self.enter(ledger.state.queries[number])
 
     def enter(self, query: QueryRecord) -> None:
-        if query.origin == LINK:
+        if query.origin == LINK and query.running:
             self._running[query.name] = query
         for name, schema_class in self._read_by(query).items():
             self._readers.setdefault(name, set()).add(query.id)
@@ -35,7 +34,8 @@ class Links:
 
     def leave(self, query: QueryRecord) -> list[str]:
         """Forgets a query; returns the links that nobody reads any more."""
-        self._running.pop(query.name, None)
+        if self._running.get(query.name) is query:
+            del self._running[query.name]
         for name in self._read_by(query):
             self._readers[name].discard(query.id)
         return [name for name in self._read_by(query) if not self._readers[name]]
@@ -46,9 +46,9 @@ class Links:
             found |= self._ledger.links_of(self._ledger.state.fragments[part.fragment])
         return found
 
-    def readers(self, name: str) -> list[str]:
+    def readers(self, name: str) -> list[QueryRecord]:
         """The queries that read a derived stream, if it is one."""
-        return [self._ledger.state.queries[query].name for query in sorted(self._readers.get(name, ()))]
+        return [self._ledger.state.queries[query] for query in sorted(self._readers.get(name, ()))]
 
     # --- readers -----------------------------------------------------------------------------------------------------
 

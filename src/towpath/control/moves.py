@@ -156,7 +156,7 @@ class Moves:
     def _hand_over(self, move: MoveRecord, fence_us: int) -> None:
         ledger = self._ledger
         for part in ledger.users.pop(move.source, []):
-            part.moved_us, part.held_us = fence_us, None
+            part.moved_us, part.held_us, part.done = fence_us, None, True
             begin = fence_us if part.from_us is None else max(fence_us, part.from_us)
             names = tuple((out, name) for (out, _), name in zip(part.columns, move.columns, strict=True))
             turn = replace(
@@ -165,10 +165,11 @@ class Moves:
                 fragment=move.target,
                 columns=names,
                 keys=move.keys,
-                settled=True,
                 from_us=begin,
                 moved_us=None,
                 held_us=None,
+                deciding=None,  # what it hands out, it hands out with an end that only rises
+                done=False,
             )
             ledger.add_part(turn)
             ledger.note(part)

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count, product
 
+from towpath.control.endings import Endings
 from towpath.control.history import Kind
 from towpath.control.ledger import Instruction, Ledger
 from towpath.control.links import Links
 from towpath.control.moves import Moves
-from towpath.control.records import BEGINNING_US, FragmentRecord, PartRecord, QueryRecord, Status
+from towpath.control.records import FragmentRecord, PartRecord, QueryRecord, Status
 from towpath.plan.assignment import group_columns, log_columns
 from towpath.plan.cut import WHOLE
 from towpath.plan.pipeline import Pipeline
@@ -34,6 +35,7 @@ class Submission:
     node: str | None = None  # where it is to run; None: wherever it can be shared, else on the first node
     copies: int = 1  # on so many nodes at the same time
     fragments: str = WHOLE  # how it was cut
+    types: tuple[str, ...] = ()  # of the columns
 
 
 class Queries:
@@ -43,12 +45,16 @@ class Queries:
         self._moves = moves
         self._links = links
         self.running = {q.name: q for q in self._state.queries.values() if q.running}
+        self.endings = Endings(ledger, moves, links, self.running)
         newest = {q.name: q for q in sorted(self._state.queries.values(), key=lambda q: q.id)}
         self.aside = {name: q for name, q in newest.items() if q.failed is not None}
         self._ids = count(self._state.last_number("queries") + 1)
 
     def submit(self, submissions: Sequence[Submission]) -> list[Instruction]:
-        """Takes queries in. Those that come together may share a new carrier."""
+        """Takes queries in. Those that come together may share a new carrier.
+
+        One that runs under the same name is replaced: it goes on until the new version can take over.
+        """
         ledger = self._ledger
         wanted: dict[str, list[Template]] = {}
         places = [self._places(submission) for submission in submissions]
@@ -60,41 +66,35 @@ class Queries:
         for name, templates in wanted.items():
             ledger.new_carriers(templates, name)
         touched: dict[str, None] = {}
+        dropped: list[QueryRecord] = []
         for submission, nodes in zip(submissions, places, strict=True):
-            touched |= dict.fromkeys(self._submit(submission, nodes))
-        return [*ledger.publish(touched), *ledger.start(touched)]
+            touched |= dict.fromkeys(self._submit(submission, nodes, dropped))
+        found = [*ledger.publish(touched), *ledger.start(touched)]
+        return [*found, *(i for query in dropped for i in self.endings.drop(query))]
+
+    def change_sink(self, name: str, sink: dict[str, str] | None) -> None:
+        """The query goes on; its results go elsewhere."""
+        query = self.running[name]
+        query.sink = sink
+        self._ledger.note(query)
+        where = "no sink of its own" if sink is None else f"a sink of type {sink['type']}"
+        self._ledger.tell(Kind.SUBMITTED, f"query {name} goes on with {where}: asked for", query=name)
 
     def withdraw(self, name: str, reason: str = "asked for", *, failed: str | None = None) -> list[Instruction]:
         """`failed`: why it is set aside, unless somebody wants it to leave."""
-        query = self.running.pop(name, None)
+        query = self.running.get(name)
         if query is None:
             return []
-        query.running = False
         query.failed = failed
         if failed is not None:
             self.aside[name] = query
-        self._ledger.ended[query.id] = None
-        self._ledger.note(query)
         self._ledger.tell(Kind.WITHDRAWN, f"query {name} leaves: {reason}", query=name)
-        touched: dict[str, None] = {}
-        followed: list[Instruction] = []
-        for part in self._state.parts_of(query.id):
-            fragment = self._state.fragments[part.fragment]
-            self._end(part, failed=failed is not None)
-            if not self._ledger.users[fragment.id] and not self._moves.is_target(fragment):
-                if failed is not None and part.windowed:
-                    self._ledger.ban(fragment)
-                else:
-                    owed = part.windowed and part.until_us != BEGINNING_US
-                    self._ledger.leave(fragment, part.until_us, owed=owed)
-                touched[fragment.carrier] = None
-                followed += self._moves.without(fragment)
-        self._drop_gaps(query)
-        for link in self._links.leave(query):
-            followed += self.withdraw(link, "no query reads it any more")
-        return [*self._ledger.publish(touched), *followed]
+        found = self.endings.withdraw(query)
+        return found if failed is None else [*found, *self.endings.give_up(query)]
 
     def begin(self, part: PartRecord, fragment: FragmentRecord, *, from_now: bool = False) -> None:
+        if self.endings.waits(part.query):
+            return
         newest = self._ledger.carrier_of(fragment).newest_us
         part.from_us = fragment.from_us
         if from_now and newest is not None:
@@ -110,10 +110,13 @@ class Queries:
         first = [submission.node] if submission.node in takers else []
         return [*first, *(name for name in takers if name not in first)][: submission.copies] or [submission.node]
 
-    def _submit(self, submission: Submission, nodes: Sequence[str | None]) -> Iterable[str]:
+    def _submit(self, submission: Submission, nodes: Sequence[str | None], dropped: list[QueryRecord]) -> Iterable[str]:
+        """Tells the carriers that get rows, and adds to those whom the query replaces before they began."""
         number = next(self._ids)
         how = (submission.sink, submission.origin, submission.fragments)
-        query = QueryRecord(number, submission.name, submission.sql, True, *how)
+        query = QueryRecord(number, submission.name, submission.sql, True, *how, series=number, types=submission.types)
+        if (old := self.running.get(query.name)) is not None:
+            self._replace(old, query, submission.columns, dropped)
         self._state.queries[query.id] = self.running[query.name] = query
         self.aside.pop(query.name, None)
         self._ledger.note(query)
@@ -140,6 +143,18 @@ class Queries:
         self._links.enter(query)
         self._tell_submitted(query)
 
+    def _replace(
+        self, old: QueryRecord, new: QueryRecord, columns: tuple[str, ...], dropped: list[QueryRecord]
+    ) -> None:
+        self._ledger.tell(Kind.WITHDRAWN, f"query {old.name} leaves: a new version replaces it", query=old.name)
+        if (never := self.endings.replace(old, new)) is not None:
+            dropped.append(never)
+        if new.replaces is not None:
+            before = self._state.queries[new.replaces]
+            names = tuple(name for name, _ in self._state.parts[before.id, 0, 0].columns)
+            if (names, before.types) == (columns, new.types):
+                new.series = before.series
+
     def _tell_submitted(self, query: QueryRecord) -> None:
         fragments = [self._state.fragments[part.fragment] for part in self._state.parts_of(query.id)]
         carriers = [self._ledger.carrier_of(fragment) for fragment in fragments]
@@ -148,52 +163,3 @@ class Queries:
         text = f"query {query.name} enters as {', '.join(places)}: {why}"
         nodes = dict.fromkeys(carrier.node for carrier in carriers)
         self._ledger.tell(Kind.SUBMITTED, text, query=query.name, nodes=nodes)
-
-    def _end(self, part: PartRecord, *, failed: bool) -> None:
-        """What is not completely seen is not answered for, also while others use the fragment: they may leave next."""
-        turns = self._state.turns(part.query, part.branch)
-        until_us = None
-        if part.settled:
-            until_us = self._emitted(part) if failed else self._complete(part)
-        for earlier in turns[:-1]:
-            # Up to the fence the turn before has seen everything too, and perhaps more of it.
-            seen_us = self._complete(earlier)
-            if seen_us is not None and earlier.moved_us is not None:
-                until_us = max(min(seen_us, earlier.moved_us), until_us or BEGINNING_US)
-        for turn in turns:
-            turn.until_us = BEGINNING_US if until_us is None else until_us
-            turn.held_us = None
-            self._ledger.note(turn)
-        part.settled = True
-        self._ledger.users[part.fragment].remove(part)
-
-    def _drop_gaps(self, query: QueryRecord) -> None:
-        """Copies answer for one span of event times together: one that began after another had ended is left out."""
-        ends: dict[int, int] = {}
-        copies = [self._state.turns(part.query, part.branch) for part in self._state.parts_of(query.id)]
-        for turns in sorted(copies, key=lambda turns: turns[0].from_us or BEGINNING_US):
-            select, begin, end = turns[0].select, turns[0].from_us or BEGINNING_US, turns[0].until_us or BEGINNING_US
-            if end != BEGINNING_US and begin > ends.get(select, begin):
-                for turn in turns:
-                    turn.until_us = BEGINNING_US
-                    self._ledger.note(turn)
-            elif end != BEGINNING_US:
-                ends[select] = max(end, ends.get(select, end))
-
-    def end_at_what_was_emitted(self, part: PartRecord) -> None:
-        """Of a query that was withdrawn: nothing more comes, although windows are owed."""
-        emitted_us = self._emitted(part)
-        assert part.until_us is not None, "it was withdrawn"
-        part.until_us = BEGINNING_US if emitted_us is None else min(part.until_us, emitted_us)
-        self._ledger.note(part)
-
-    def _emitted(self, part: PartRecord) -> int | None:
-        """As `_complete`, for a fragment of which nothing more will come: windows that are open never close."""
-        complete_us = self._complete(part)
-        closed_us = self._ledger.carrier_of(self._state.fragments[part.fragment]).watermark_us
-        if not part.windowed or complete_us is None:
-            return complete_us
-        return None if closed_us is None else min(complete_us, closed_us)
-
-    def _complete(self, part: PartRecord) -> int | None:
-        return self._ledger.carrier_of(self._state.fragments[part.fragment]).complete_us

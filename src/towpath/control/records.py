@@ -104,6 +104,14 @@ class PartRecord:
     held_us: int | None = None  # a fence that is not decided: what lies behind it is not handed out yet
     keys: tuple[str, ...] = ()  # of an aggregate, the columns of the results log that tell a window's rows apart
     select: int = 0  # which SELECT of the query
+    ceded_us: int | None = None  # results whose earliest tuple is not older are those of the query's next version
+    deciding: int | None = None  # its end may rise until a micro-batch reports this version of the carrier's table
+    done: bool = False  # it needs its fragment no more
+
+    @property
+    def end_us(self) -> int | None:
+        """Where it ends, whether it was withdrawn or replaced."""
+        return self.ceded_us if self.until_us is None else self.until_us
 
 
 @dataclass
@@ -134,6 +142,9 @@ class QueryRecord:
     failed: str | None = None  # why it was set aside
     ended_us: int | None = None  # by the wall clock, when the journal heard that it was withdrawn
     fed: bool = False  # its sink has all that it will ever get
+    replaces: int | None = None  # the version that it takes over from
+    series: int = 0  # the first version with the same columns: the results of those that follow it are one series
+    types: tuple[str, ...] = ()  # of its columns
 
 
 @dataclass
@@ -177,6 +188,10 @@ class State:
         while turns := self.turns(query, len(found)):
             found.append(turns[-1])
         return found
+
+    def all_turns(self, query: int) -> list[PartRecord]:
+        """Everything that ever answered a query."""
+        return [turn for part in self.parts_of(query) for turn in self.turns(query, part.branch)]
 
     def turns(self, query: int, branch: int) -> list[PartRecord]:
         found: list[PartRecord] = []

@@ -41,8 +41,13 @@ def request_of(query: Query, definition: QueryDef, fragments: str, origin: str =
 
 def is_as(record: QueryRecord, request: Request, controller: Controller, catalog: Catalog) -> bool:
     """Whether a query that was taken in is just what is asked for, over streams that are what they were."""
+    return record.sink == request.sink and _asks_as(record, request, controller, catalog)
+
+
+def _asks_as(record: QueryRecord, request: Request, controller: Controller, catalog: Catalog) -> bool:
+    """Whether a query that was taken in gives the results that are asked for, wherever they go."""
     parts = request.copies * len(request.query.selects)
-    same = (record.sql, record.sink, record.fragments) == (request.query.sql, request.sink, request.cut)
+    same = (record.sql, record.fragments) == (request.query.sql, request.cut)
     if not same or len(controller.state.parts_of(record.id)) != parts:
         return False
     return controller.classes(record) <= classes_of(request.query, catalog)
@@ -59,14 +64,16 @@ def changed(requests: Iterable[Request], controller: Controller, catalog: Catalo
 
 
 def take_in(requests: Iterable[Request], controller: Controller, catalog: Catalog) -> list[Instruction]:
-    """Takes in queries that have changed; one that runs under the same name is replaced."""
-    todo: list[Instruction] = []
+    """Takes in queries that have changed; one that runs under the same name is replaced, or gets another sink."""
     fresh: dict[str, Submission] = {}
     for request in requests:
-        todo += controller.withdraw(request.query.name, "a new version replaces it")
-        fresh |= {submission.name: submission for submission in submissions(request, catalog)}
+        running = controller.running(request.query.name)
+        if running is not None and _asks_as(running, request, controller, catalog):
+            controller.change_sink(running.name, request.sink)
+        else:
+            fresh |= {submission.name: submission for submission in submissions(request, catalog)}
     known = [s for s in fresh.values() if s.origin != LINK or controller.running(s.name) is None]
-    return [*todo, *controller.submit(known)]
+    return controller.submit(known)
 
 
 def submissions(request: Request, catalog: Catalog) -> Iterator[Submission]:
@@ -85,6 +92,7 @@ def submissions(request: Request, catalog: Catalog) -> Iterator[Submission]:
         request.node,
         request.copies,
         request.cut,
+        tuple(c.type.value for c in query.columns),
     )
 
 

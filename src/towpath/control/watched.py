@@ -170,6 +170,7 @@ class Watched:
     def _tell(self, carrier: str, command: Command) -> None:
         with self._guard:
             self._commands.append((carrier, command))
+            self._waiting.pop(carrier, None)  # that it rested says nothing about what it does afterwards
 
     def _unless_lost(self, happened: threading.Event) -> bool:
         while not happened.wait(POLL_S):
@@ -219,7 +220,8 @@ class Watched:
                 if self._forgotten:
                     break
                 self._events += news
-                self._waiting = rests
+                told = {carrier for carrier, _ in self._commands}
+                self._waiting = {carrier: rest for carrier, rest in rests.items() if carrier not in told}
         if self._forgotten:
             node.forget()
             return

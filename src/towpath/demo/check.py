@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import duckdb
 
-from towpath.lang import parse
-from towpath.lang.query import Query
 from towpath.reader import Reader
 from towpath.results import Part, read
 from towpath.schema import Catalog
-from towpath.verify import Difference, answer, differences
-from towpath.verify.answer import Validity
+from towpath.verify import Difference, answers, differences
+from towpath.verify.answer import Version
 
 
 @dataclass(frozen=True)
@@ -28,16 +26,15 @@ class Checked:
 def check(reader: Reader, catalog: Catalog, recorded: duckdb.DuckDBPyConnection) -> Iterator[Checked]:
     """All queries of a store, as their checks end."""
 
-    def compare(query: Query, validity: list[Validity], parts: list[Part]) -> Checked:
+    def compare(name: str, versions: Sequence[Version], parts: list[Part]) -> Checked:
         with recorded.cursor() as database:
-            wanted = answer(database, query, catalog, validity)
+            wanted = answers(database, catalog, versions)
         found = read(parts)
-        return Checked(query.name, found.num_rows, differences(wanted, found))
+        return Checked(name, found.num_rows, differences(wanted, found))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         pending = [
-            pool.submit(compare, parse(q.sql, catalog, q.name), list(reader.validity(q.name)), reader.parts(q.name))
-            for q in reader.queries()
+            pool.submit(compare, q.name, reader.versions(q.name), reader.parts(q.name)) for q in reader.queries()
         ]
         for future in pending:
             yield future.result()

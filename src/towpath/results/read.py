@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,14 @@ SCAN = "read_parquet(?, hive_partitioning = false)"  # names like batch=7 would 
 Logs = dict[Path, list[Segment]]
 
 
+class Which(Enum):
+    """Which rows of a part are read, while a fence or its end is not decided."""
+
+    GIVEN = auto()  # those that are its own whatever is decided
+    WAITING = auto()  # the others
+    ALL = auto()  # both: what was given before a fence was set stays given
+
+
 @dataclass(frozen=True)
 class Chunk:
     """Rows that are new since the position before, and the position behind them."""
@@ -37,6 +46,7 @@ def read(
     upto: Position | None = None,
     with_time: bool = False,
     look: Look | None = None,
+    which: Which = Which.GIVEN,
 ) -> pa.Table:
     """The rows of all parts, ordered by result time, of the batches after one position and up to another.
 
@@ -47,16 +57,17 @@ def read(
     `with_time` adds the result time as a last column `_time`. Where nothing was ever written there is nobody to tell
     the types: the table then has its columns, without a type.
     """
+    after = after or Position()
     names = [name for name, _ in parts[0].columns] + [TIME] * with_time if parts else []
     for _ in range(log.ATTEMPTS):
         logs = _logs(parts, look)
-        scans = [s for p in parts for s in _scans(p, logs[p.root], after or Position(), upto)]
+        scans = [replace(s, which=which) for p in parts for s in _scans(p, logs[p.root], after, upto)]
         if look is not None:
             scans = [scan.read_by(look) for scan in scans]
         if not scans:
             return pa.table([pa.nulls(0)] * len(names), names=names)
         try:
-            scans += _given_before(parts, logs, scans, after or Position())
+            scans += _given_before(parts, logs, scans, after)
             return _run(scans, with_time).rename_columns(names)
         except duckdb.Error as error:
             look = None  # it is of another moment
@@ -78,13 +89,13 @@ def batches(
 ) -> Iterator[Chunk]:
     """What was committed since `position`, a file of each log at a time so that a long history fits in memory.
 
-    Rows behind a fence that is not decided are not handed out, nor anything that was read while the parts changed:
-    they might come a second time, from the fragment that takes over.
+    Rows behind a fence or an end that is not decided are not handed out, nor anything that was read while the parts
+    changed: they might come a second time, from the fragment that takes over.
     """
     ends = {root: _ends(found) for root, found in _logs(parts, look).items()}
     while True:
         steps = [(part, e) for part in parts if (e := _next_end(ends[part.root], position.of(part))) is not None]
-        steps = [(part, e) for part, e in steps if not _behind_fence(part, position.of(part), e)]
+        steps = [(part, e) for part, e in steps if not _must_wait(part, position.of(part), e)]
         if not steps:
             return
         target = position.moved(steps)
@@ -132,6 +143,7 @@ class _Scan:
     files: tuple[Path, ...]
     between: tuple[int, int] | None = None  # batch numbers (after, upto]; raw files are chosen by their name instead
     old: bool = False  # its rows were given before, if only by this copy
+    which: Which = Which.GIVEN
     since_us: int | None = None  # of the result time
     table: str | None = None  # that has the rows of the files already
 
@@ -150,6 +162,13 @@ class _Scan:
         keys = "".join(f", {_quoted(key)} AS k{n}" for n, key in enumerate(self.part.keys))
         return f", _born AS b, {self.part.copy:d} AS copy, {self.old} AS old{keys}"
 
+    def _ends(self) -> Iterator[str]:
+        part = self.part
+        if part.ceded_us is not None:
+            yield f"epoch_us(_born) < {part.ceded_us:d}"
+        if part.until_us is not None:
+            yield f"epoch_us({TIME}) {'<=' if part.windowed else '<'} {part.until_us:d}"
+
     def _conditions(self) -> Iterator[str]:
         part = self.part
         yield f"_fragment = {part.fragment:d}"
@@ -157,21 +176,28 @@ class _Scan:
             yield f"epoch_us(_born) >= {part.from_us:d}"
         if part.moved_us is not None:
             yield f"epoch_us(_born) < {part.moved_us:d}"
-        if part.until_us is not None:
-            yield f"epoch_us({TIME}) {'<=' if part.windowed else '<'} {part.until_us:d}"
+        fixed, open_ = ([], [*self._ends()]) if part.undecided else ([*self._ends()], [])
+        if part.held_us is not None:
+            open_.append(f"epoch_us(_born) < {part.held_us:d}")
+        yield from fixed
+        if self.which is Which.GIVEN:
+            yield from open_
+        elif self.which is Which.WAITING:
+            yield f"NOT ({' AND '.join(open_)})"
         if self.since_us is not None:
             yield f"epoch_us({TIME}) >= {self.since_us:d}"
         if self.between:
             yield f"_batch > {self.between[0]:d} AND _batch <= {self.between[1]:d}"
 
 
-def _behind_fence(part: Part, first: int, last: int) -> bool:
-    """Whether some of the rows between two batches have to wait for a fence to be decided."""
-    if part.held_us is None:
+def _must_wait(part: Part, first: int, last: int) -> bool:
+    """Whether some of the rows between two batches have to wait until a fence, or the end of a part, is decided."""
+    open_end = part.undecided and (part.until_us, part.ceded_us) != (None, None)
+    if part.held_us is None and not open_end:
         return False
-    waiting = replace(part, columns=(), from_us=max(part.held_us, part.from_us or part.held_us))
-    after, upto = Position({waiting.key: first}), Position({waiting.key: last})
-    return read([waiting], after=after, upto=upto, with_time=True).num_rows > 0
+    after, upto = Position({part.key: first}), Position({part.key: last})
+    rows = read([replace(part, columns=())], after=after, upto=upto, with_time=True, which=Which.WAITING)
+    return rows.num_rows > 0
 
 
 def _scans(part: Part, found: list[Segment], after: Position, upto: Position | None) -> Iterator[_Scan]:
@@ -193,7 +219,7 @@ def _given_before(parts: Sequence[Part], logs: Logs, new: Sequence[_Scan], after
         since_us = _oldest_us(fresh) if fresh else None
         if since_us is not None:
             before = [s for p in parts if p.select == select for s in _scans(p, logs[p.root], Position(), after)]
-            found += [replace(scan, old=True, since_us=since_us) for scan in before]
+            found += [replace(scan, old=True, since_us=since_us, which=Which.ALL) for scan in before]
     return found
 
 

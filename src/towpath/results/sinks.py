@@ -22,7 +22,7 @@ from towpath.errors import StoreError
 from towpath.results import durable
 from towpath.results.log import Part, Position
 from towpath.results.look import Look
-from towpath.results.read import batches, read
+from towpath.results.read import Which, batches, read
 from towpath.results.render import render
 
 
@@ -121,7 +121,8 @@ class SinkFeeder:
         """
         rows = 0
         if self._state.begun:
-            table = read(parts, after=self._state.position, upto=self._state.begun)
+            # Whatever was set since, these rows may have been given already.
+            table = read(parts, after=self._state.position, upto=self._state.begun, which=Which.ALL)
             rows += self._finish(table, self._state.begun, repeated=True)
         for chunk in batches(parts, self._state.position, unchanged, look=look):
             if chunk.table.num_rows:

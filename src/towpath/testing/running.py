@@ -13,13 +13,12 @@ from towpath.api import Towpath, start
 from towpath.control.fence import Step
 from towpath.errors import MoveRefused
 from towpath.job import Job, QueryDef, ResultsDef
-from towpath.lang import parse
 from towpath.nodes import EmbeddedNode, NodeDef
 from towpath.plan.cut import WHOLE
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
 from towpath.testing.workload import Workload
-from towpath.verify import Difference, answer, differences
+from towpath.verify import Difference, answers, differences
 
 EMBEDDED = EmbeddedNode.model_validate({"type": "embedded", "cores": 2, "memory": "2g"})
 ONE: Mapping[str, NodeDef] = {"local": EMBEDDED}
@@ -123,11 +122,10 @@ def compare(running: Towpath, workload: Workload) -> Outcome:
     database, catalog = workload.database(), workload.recording.catalog
     found: dict[str, Difference] = {}
     rows = 0
-    for name, submission in workload.queries.items():
-        query = parse(submission.sql, catalog, name)
+    for name in workload.queries:
         actual = running.results(name)
         rows += actual.num_rows
-        difference = differences(answer(database, query, catalog, running.engine.validity(name)), actual)
+        difference = differences(answers(database, catalog, running.engine.versions(name)), actual)
         if difference is not None:
             found[name] = difference
     carriers = running.engine.carriers

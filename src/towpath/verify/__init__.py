@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from towpath.verify.answer import answer
+from towpath.verify.answer import answer, answers
 from towpath.verify.compare import Difference, differences
 from towpath.verify.oracle import batch_sql, expected
 
-__all__ = ["Difference", "answer", "batch_sql", "differences", "expected"]
+__all__ = ["Difference", "answer", "answers", "batch_sql", "differences", "expected"]

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from towpath.arrow import arrow_schema
+from towpath.lang import parse
 from towpath.lang.query import Query
 from towpath.schema import Catalog
 from towpath.verify.oracle import expected
@@ -21,6 +22,17 @@ class Validity(Protocol):
     settled: bool
     from_us: int | None
     until_us: int | None
+    ceded_us: int | None  # where the next version of the query has taken over
+
+
+class Version(Protocol):
+    """One version of a query, with the validity of each SELECT."""
+
+    @property
+    def sql(self) -> str: ...
+
+    @property
+    def validity(self) -> Sequence[Validity]: ...
 
 
 def answer(con: duckdb.DuckDBPyConnection, query: Query, catalog: Catalog, validity: Sequence[Validity]) -> pa.Table:
@@ -32,5 +44,10 @@ def answer(con: duckdb.DuckDBPyConnection, query: Query, catalog: Catalog, valid
             items = zip(select.items, query.columns, strict=True)
             named = tuple(replace(item, name=column.name, type=column.type) for item, column in items)
             single = replace(query, selects=(replace(select, items=named),))
-            tables.append(expected(con, single, catalog, valid.from_us, valid.until_us))
+            tables.append(expected(con, single, catalog, valid.from_us, valid.until_us, valid.ceded_us))
     return pa.concat_tables(tables)
+
+
+def answers(con: duckdb.DuckDBPyConnection, catalog: Catalog, versions: Sequence[Version]) -> pa.Table:
+    """The batch answer of a query that was replaced while data flowed: of each version for the event times it stood."""
+    return pa.concat_tables([answer(con, parse(v.sql, catalog), catalog, v.validity) for v in versions])

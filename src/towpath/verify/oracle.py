@@ -26,17 +26,27 @@ def expected(
     catalog: Catalog,
     from_us: int | None = None,
     until_us: int | None = None,
+    ceded_us: int | None = None,
 ) -> pa.Table:
-    """The answer over the tables of `con` that are named like the streams, for the validity [from_us, until_us)."""
+    """The answer over the tables of `con` that are named like the streams, for the validity [from_us, until_us).
+
+    Of a version that another one has replaced, only results that begin before `ceded_us`.
+    """
     register(con)
-    answer = con.sql(batch_sql(query, catalog, from_us, until_us)).to_arrow_table()
+    answer = con.sql(batch_sql(query, catalog, from_us, until_us, ceded_us)).to_arrow_table()
     return answer.cast(arrow_schema({c.name: c.type for c in query.columns}))
 
 
-def batch_sql(query: Query, catalog: Catalog, from_us: int | None = None, until_us: int | None = None) -> str:
+def batch_sql(
+    query: Query,
+    catalog: Catalog,
+    from_us: int | None = None,
+    until_us: int | None = None,
+    ceded_us: int | None = None,
+) -> str:
     """The query as one DuckDB statement; it needs the functions of `towpath.verify.texts`."""
     return "\nUNION ALL\n".join(
-        _Batch(select, query.columns, catalog, from_us, until_us).sql() for select in query.selects
+        _Batch(select, query.columns, catalog, from_us, until_us, ceded_us).sql() for select in query.selects
     )
 
 
@@ -47,6 +57,7 @@ class _Batch:
     catalog: Catalog
     from_us: int | None
     until_us: int | None
+    ceded_us: int | None
 
     def sql(self) -> str:
         render = Renderer(self._column_type, self._window_times())
@@ -115,6 +126,10 @@ class _Batch:
         times = [_time_of(i) for i in self.select.inputs]
         return times[0] if len(times) == 1 else f"greatest({', '.join(times)})"
 
+    def _earliest(self) -> str:
+        times = [_time_of(i) for i in self.select.inputs]
+        return times[0] if len(times) == 1 else f"least({', '.join(times)})"
+
     def _hops(self) -> int:
         window = self.select.window
         return window.range_us // window.slide_us if window else 1
@@ -141,6 +156,10 @@ class _Batch:
                 conditions.append(f"{self._window_start()} + {self.select.window.range_us} <= {self.until_us}")
         elif self.until_us is not None:
             conditions.append(f"{self._time()} < {self.until_us}")
+        if self.ceded_us is not None:
+            # A window belongs to who stood when it began, a combination to who stood at its earliest tuple.
+            earliest = self._window_start() if self.select.window else self._earliest()
+            conditions.append(f"{earliest} < {self.ceded_us}")
         return conditions
 
 
