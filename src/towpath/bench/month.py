@@ -157,7 +157,7 @@ class Node:
             now = self.now_us()
             newest = (now,) * len(template.family.classes)
             version, first = self._versions[carrier], number == 0
-            done = BatchDone(carrier, number, version, newest, now - HOUR_US, self.rows, 0, 0, 0.1, {}, first)
+            done = BatchDone(carrier, number, version, newest, now - HOUR_US, self.rows, (), 0, 0.1, {}, first)
             self._news.append(done)
 
     def _write(self, carrier: str, template: Template, number: int, fragments: Sequence[int]) -> None:
@@ -181,7 +181,7 @@ class Node:
 
     def tick(self, carrier: str, input: int, event_us: int) -> None: ...
 
-    def finish_input(self) -> None: ...
+    def finish_input(self, *, close: bool) -> None: ...
 
     def settle(self, carriers: Sequence[str]) -> bool:
         return True

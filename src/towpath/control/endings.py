@@ -168,7 +168,7 @@ class Endings:
 
     def handle(self, event: BatchDone, before_us: int | None) -> list[Instruction]:
         """`before_us`: how far the batches had come before the version that this one reports was in force."""
-        version = event.version if self._ledger.runs[event.carrier].sure else None
+        version = event.version if self._state.carriers[event.carrier].sure else None
         newest_us = self._state.carriers[event.carrier].newest_us
         for query in self._leaving.values():
             for turn in self._deciding(query, event.carrier):
@@ -179,7 +179,7 @@ class Endings:
     def rest(self, carrier: str) -> list[Instruction]:
         """A carrier is at rest, with all its batches heard of: the next one reads the table of now."""
         untouched = self._state.carriers[carrier].last < 0
-        if not untouched and not self._ledger.runs[carrier].sure:
+        if not untouched and not self._state.carriers[carrier].sure:
             return []
         for query in self._leaving.values():
             for turn in self._deciding(query, carrier):

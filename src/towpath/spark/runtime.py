@@ -151,7 +151,7 @@ class SparkRuntime:
         schema_class = template.family.classes[n]
         if is_link(schema_class):
             return Reads((), sources=1)
-        names = [s.stream.name for s in self._streams.values() if s.stream.schema_class == schema_class]
+        names = [s.stream.name for s in self._streams if s.stream.schema_class == schema_class]
         return Reads(names, sources=2 if template.family.stateful else 1)
 
     def _open(self, carrier: str, template: Template, n: int, place: InputPlace) -> DataFrame:

@@ -123,7 +123,7 @@ def define(name: str, text: StreamText) -> StreamDef:
     else:
         delay_us = source.disorder_us if text.delay_us is None else text.delay_us
         stream = Stream(name, source.columns, source.time, delay_us, source.stream_rate)
-    return StreamDef(stream, source, text.idle_after_ms, text.close_after_ms)
+    return StreamDef(stream, source, text.idle_after_ms, close_after_ms=text.close_after_ms)
 
 
 def described(definition: StreamDef) -> dict[str, Any]:
