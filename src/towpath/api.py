@@ -14,7 +14,7 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ import pyarrow as pa
 from towpath import job as jobs
 from towpath.autopilot import local_nodes, loop_of, policy_of, started_before
 from towpath.checking import parse_all, parse_good, placed
+from towpath.control import edits
 from towpath.control.engine import Engine
 from towpath.control.folder import QueryFolder
 from towpath.control.history import Kind
@@ -47,8 +48,10 @@ from towpath.spark.node import NodeSettings, open_session
 from towpath.spark.runtime import SparkRuntime
 from towpath.sqlfiles import Contents
 from towpath.store import Store
+from towpath.streams.definition import StreamDef
 from towpath.streams.rejected import Rejected, rejected
 from towpath.streams.sources import KafkaSource
+from towpath.streams.versions import Version
 
 __all__ = ["Reader", "Towpath", "start"]
 
@@ -218,14 +221,19 @@ def start(job: Job | str | Path) -> Towpath:
         store = Store(job.store)
         stack.enter_context(store.lock())
         journal = Journal(store.journal)
+        known = journal.load()
+        versions = edits.versions(job, [Version.from_json(said) for said in journal.streams], known)
+        job = dataclasses.replace(job, streams=versions.streams)
+        requests = edits.requests(job, requests, known)
+        journal.streams = [version.to_json() for version in versions.all]
         store.drain.unlink(missing_ok=True)
         store.drop_trials()
-        opened: dict[str, Runtime] = {name: _open(name, node, job, store, journal) for name, node in job.nodes.items()}
-        known = journal.load()
+        open_node = partial(_open, job=job, streams=versions.readable, store=store, anchor_us=journal.anchor_us)
+        opened: dict[str, Runtime] = {name: open_node(name, node) for name, node in job.nodes.items()}
         for node in opened.values():
             stack.callback(node.close)  # also when the engine that closes them never comes to be
         _wait_open(opened, again=bool(known.carriers))
-        starter = local_nodes(job.control, store.root, lambda name, node: _open(name, node, job, store, journal))
+        starter = local_nodes(job.control, store.root, open_node)
         stack.enter_context(starter)
         scaled = started_before(known, job.nodes)
         for name in scaled:
@@ -265,12 +273,9 @@ def _begins(journal: Journal) -> str:
             return "the controller was started again: the one before ended without being stopped, and this one goes on"
 
 
-def _open(name: str, node: NodeDef, job: Job, store: Store, journal: Journal) -> Runtime:
-    # The anchor is asked for here: the journal belongs to this thread.
-    runtime = partial(
-        SparkRuntime, store=store, streams=job.streams, trigger_ms=job.trigger_ms, anchor_us=journal.anchor_us
-    )
-    kafka = any(isinstance(s.source, KafkaSource) for s in job.streams.values())
+def _open(name: str, node: NodeDef, *, job: Job, streams: Sequence[StreamDef], store: Store, anchor_us: int) -> Runtime:
+    runtime = partial(SparkRuntime, store=store, streams=streams, trigger_ms=job.trigger_ms, anchor_us=anchor_us)
+    kafka = any(isinstance(s.source, KafkaSource) for s in streams)
     ready = partial(with_connector, node=name) if kafka else lambda session: session
     if isinstance(node, ConnectNode):
         return Watched(

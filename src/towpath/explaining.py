@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from towpath import job as jobs
 from towpath.checking import parse_all
+from towpath.control import edits
 from towpath.control.journal import Journal
 from towpath.control.preview import Piece, Share, preview
 from towpath.control.records import State
@@ -29,6 +30,7 @@ from towpath.plan.templates import template_of
 from towpath.schema import Catalog
 from towpath.settings import close_to
 from towpath.store import Store
+from towpath.streams.versions import Version
 
 AD_HOC = "(--sql)"  # not a name that a query can have
 MOST_NAMES = 3
@@ -86,7 +88,8 @@ def _meant(name: str, known: Iterable[str]) -> str:
 def _explain(queries: Mapping[str, Query], shown: Iterable[str], job: Job) -> list[Explained]:
     requests = {name: _request(query, job) for name, query in queries.items()}
     store = Store(job.store)
-    state, stored = _state(store), store.journal.exists()
+    state, before = _known(store)
+    job, stored = replace(job, streams=edits.versions(job, before, state).streams), store.journal.exists()
     # First what `run` submits, all at once; then the query that is tried.
     nodes = list(job.nodes)
     pieces = preview(state, job.catalog, nodes, [r for name, r in requests.items() if name != AD_HOC])
@@ -108,11 +111,12 @@ def _explained(request: Request, pieces: list[Piece], catalog: Catalog, stored: 
     return Explained(request.query.name, whole, cut, pieces, {**catalog, **derived}, stored)
 
 
-def _state(store: Store) -> State:
+def _known(store: Store) -> tuple[State, list[Version]]:
+    """What the journal has, and the streams as they were."""
     if not store.journal.exists():
-        return State()
+        return State(), []
     with closing(Journal(store.journal, read_only=True)) as journal:
-        return journal.load()
+        return journal.load(), [Version.from_json(said) for said in journal.streams]
 
 
 def _lines(entry: Explained) -> Iterator[str]:

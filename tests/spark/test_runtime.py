@@ -92,7 +92,7 @@ class RemoteSession(Session):
 
 
 def opened(session: Session, store: Path) -> SparkRuntime:
-    runtime = SparkRuntime(cast(SparkSession, session), Store(store), {}, trigger_ms=2000, anchor_us=0)
+    runtime = SparkRuntime(cast(SparkSession, session), Store(store), (), trigger_ms=2000, anchor_us=0)
     session.asked = 0  # what runs already is asked for when it is opened
     return runtime
 

@@ -45,7 +45,7 @@ from towpath.errors import MoveRefused, NodeRefused
 from towpath.plan.assignment import Row, TableChange
 from towpath.plan.pipeline import Pipeline
 from towpath.runtime.carriers import BatchDone
-from towpath.schema import Catalog
+from towpath.schema import Catalog, SchemaClass, is_link
 
 __all__ = ["Controller", "Instruction", "Publish", "StartCarrier", "StopCarrier", "Submission"]
 
@@ -98,6 +98,19 @@ class Controller:
 
     def running(self, name: str) -> QueryRecord | None:
         return self._queries.running.get(name)
+
+    def classes(self, query: QueryRecord) -> set[SchemaClass]:
+        """Of the streams that a query reads, also through links."""
+        found: set[SchemaClass] = set()
+        for part in self.state.parts_of(query.id):
+            fragment = self.state.fragments.get(part.fragment)
+            if fragment is None:
+                continue  # of a query that is over
+            found |= {c for c in self._ledger.carrier_of(fragment).template.family.classes if not is_link(c)}
+            for link in self._ledger.links_of(fragment):
+                if (maker := self.running(link)) is not None:
+                    found |= self.classes(maker)
+        return found
 
     @property
     def running_names(self) -> Iterable[str]:

@@ -90,7 +90,7 @@ class Engine:
 
     def submit(self, requests: Iterable[Request]) -> None:
         """Takes checked queries in; one that runs under the same name is replaced, an unchanged one goes on."""
-        wanted = changed(requests, self.controller)
+        wanted = changed(requests, self.controller, self._catalog)
         # What a job file says must not keep the job from starting.
         asked = [s for r in wanted if r.origin != "job" for s in submissions(r, self._catalog)]
         for submission in asked:
@@ -104,7 +104,7 @@ class Engine:
     def is_aside(self, request: Request) -> bool:
         """Whether just this was set aside, and would fail again."""
         aside = self.controller.aside(request.query.name)
-        return aside is not None and is_as(aside, request, self.controller)
+        return aside is not None and is_as(aside, request, self.controller, self._catalog)
 
     def withdraw(self, name: str, reason: str = "asked for") -> None:
         if self.controller.running(name) is None:

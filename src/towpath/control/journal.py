@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from towpath.errors import StoreError
 from towpath.plan.serial import dump_template, dump_value, load_template, load_value
 from towpath.schema import LINK
 
-FORMAT = 9  # raised when the tables change
+FORMAT = 10  # raised when the tables change
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -93,6 +93,17 @@ class Journal:
     def anchor_us(self) -> int:
         """Wall-clock time at which this job first ran; generators count from here."""
         return int(self._about("anchor_us", str(self.now_us())))
+
+    @property
+    def streams(self) -> list[dict[str, Any]]:
+        """The versions of the job's streams (streams/versions.py)."""
+        found = self._db.execute("SELECT value FROM about WHERE key = 'streams'").fetchall()
+        return [version for (said,) in found for version in json.loads(said)]
+
+    @streams.setter
+    def streams(self, versions: Sequence[dict[str, Any]]) -> None:
+        with self._db:
+            self._db.execute("INSERT OR REPLACE INTO about VALUES ('streams', ?)", (json.dumps(versions),))
 
     def save(self, records: Iterable[Record]) -> None:
         """All or nothing. Raises StoreError, for instance when the disk is full."""

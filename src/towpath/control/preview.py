@@ -46,7 +46,7 @@ def preview(
     """
     before = State(dict(state.carriers), {f.id: f for f in state.fragments.values() if _present(f)})
     controller = Controller(state, catalog, nodes)
-    take_in(changed(requests, controller), controller, catalog)
+    take_in(changed(requests, controller, catalog), controller, catalog)
     viewer = _Viewer(before, state)
     return {r.query.name: [viewer.piece(s, n) for s, n in _pieces(r, catalog)] for r in requests}
 

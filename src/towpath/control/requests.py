@@ -11,7 +11,7 @@ from towpath.job import QueryDef
 from towpath.lang import Query, parse
 from towpath.plan.cut import WHOLE, Derived, plan
 from towpath.plan.pipeline import Pipeline
-from towpath.schema import LINK, Catalog
+from towpath.schema import LINK, Catalog, SchemaClass
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,23 @@ def request_of(query: Query, definition: QueryDef, fragments: str, origin: str =
     return Request(query, definition.start == "now", sink, origin, *where)
 
 
-def is_as(record: QueryRecord, request: Request, controller: Controller) -> bool:
-    """Whether a query that was taken in is just what is asked for."""
+def is_as(record: QueryRecord, request: Request, controller: Controller, catalog: Catalog) -> bool:
+    """Whether a query that was taken in is just what is asked for, over streams that are what they were."""
     parts = request.copies * len(request.query.selects)
     same = (record.sql, record.sink, record.fragments) == (request.query.sql, request.sink, request.cut)
-    return same and len(controller.state.parts_of(record.id)) == parts
+    if not same or len(controller.state.parts_of(record.id)) != parts:
+        return False
+    return controller.classes(record) <= classes_of(request.query, catalog)
 
 
-def changed(requests: Iterable[Request], controller: Controller) -> list[Request]:
+def classes_of(query: Query, catalog: Catalog) -> set[SchemaClass]:
+    return {catalog[i.stream].schema_class for select in query.selects for i in select.inputs}
+
+
+def changed(requests: Iterable[Request], controller: Controller, catalog: Catalog) -> list[Request]:
     """Without those that run already, just so."""
     found = ((request, controller.running(request.query.name)) for request in requests)
-    return [request for request, record in found if record is None or not is_as(record, request, controller)]
+    return [r for r, record in found if record is None or not is_as(record, r, controller, catalog)]
 
 
 def take_in(requests: Iterable[Request], controller: Controller, catalog: Catalog) -> list[Instruction]:

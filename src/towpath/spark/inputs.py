@@ -23,7 +23,7 @@ from towpath.spark.feeds import FEED
 from towpath.spark.kafka import KEY, read_topic
 from towpath.spark.links import LINKS
 from towpath.spark.types import NO_CORRUPT, ddl
-from towpath.streams.definition import StreamDef, described
+from towpath.streams.definition import StreamDef, described, is_native
 from towpath.streams.sources import FilesSource, KafkaSource
 
 FILES_PER_TRIGGER = 1000  # so that catching up comes in bites
@@ -124,17 +124,11 @@ def _raw(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -
     """The rows of some streams: `_stream`, and the columns under their internal names."""
     if isinstance(streams[0].source, KafkaSource):
         return _topic(spark, streams, place)
-    return _native(spark, streams, place) if _is_native(streams) else _feed(spark, streams, place)
-
-
-def _is_native(streams: Sequence[StreamDef]) -> bool:
-    sources = [s.source for s in streams if isinstance(s.source, FilesSource)]
-    if len(sources) < len(streams) or any(s.format != "parquet" for s in sources):
-        return False
-    parts = {s.part for s in sources}
-    folders = {(s.path, s.format, s.header, s.part and s.part[0]) for s in sources}
-    # One producer writes the folder, so its streams need no aligning; a row belongs to one stream, so parts differ.
-    return len(sources) == 1 or (len(folders) == 1 and None not in parts and len(parts) == len(sources))
+    return (
+        _native(spark, streams, place)
+        if not streams[0].aligned and is_native(streams)
+        else _feed(spark, streams, place)
+    )
 
 
 def _native(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) -> DataFrame:

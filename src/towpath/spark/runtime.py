@@ -52,7 +52,7 @@ class SparkRuntime:
     """Runs carriers in one Spark session."""
 
     def __init__(
-        self, spark: SparkSession, store: Store, streams: Mapping[str, StreamDef], *, trigger_ms: int, anchor_us: int
+        self, spark: SparkSession, store: Store, streams: Sequence[StreamDef], *, trigger_ms: int, anchor_us: int
     ) -> None:
         self._spark = spark
         self._store = store
@@ -151,7 +151,7 @@ class SparkRuntime:
             derived = stream_of(schema_class)
             needed = [c for c in _needed(template, alias) if derived.column(c)]
             return open_links(self._spark, alias, derived, needed, self._store.links(schema_class), place)
-        streams = [s for s in self._streams.values() if s.stream.schema_class == schema_class]
+        streams = [s for s in self._streams if s.stream.schema_class == schema_class]
         if not streams:
             raise StoreError(
                 f"{self._store.root}: carrier {carrier} reads streams with the columns "

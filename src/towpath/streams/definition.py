@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -36,6 +36,7 @@ class StreamDef:
     stream: Stream
     source: Source
     idle_after_ms: int  # silence after which the stream no longer holds others back; 0: never
+    aligned: bool = False  # read through a feed, also if it is alone
 
 
 def _column_type(value: object) -> Type:
@@ -132,6 +133,19 @@ def described(definition: StreamDef) -> dict[str, Any]:
         "part": source.part if isinstance(source, FilesSource) else None,
         "idle_after_ms": definition.idle_after_ms,
     }
+
+
+def is_native(streams: Sequence[StreamDef]) -> bool:
+    """Whether Spark's own reader is to read the streams of a class: one folder of Parquet, or one topic."""
+    if isinstance(streams[0].source, KafkaSource):
+        return True
+    sources = [s.source for s in streams if isinstance(s.source, FilesSource)]
+    if len(sources) < len(streams) or any(s.format != "parquet" for s in sources):
+        return False
+    parts = {s.part for s in sources}
+    folders = {(s.path, s.format, s.header, s.part and s.part[0]) for s in sources}
+    # One producer writes the folder, so its streams need no aligning; a row belongs to one stream, so parts differ.
+    return len(sources) == 1 or (len(folders) == 1 and None not in parts and len(parts) == len(sources))
 
 
 def unlike(streams: Mapping[str, StreamDef]) -> Iterator[Problem]:
