@@ -54,7 +54,8 @@ def value(given: Any, type_: Type) -> Any:
 @pytest.mark.parametrize("case", DATA["cases"], ids=lambda case: case["name"])
 def test_answers(case: dict[str, Any], database: duckdb.DuckDBPyConnection) -> None:
     query = parse(case["sql"], CATALOG, case["name"])
-    answer = expected(database, query, CATALOG, micros(case.get("from")), micros(case.get("until")))
+    times = [micros(case.get(key)) for key in ("from", "until", "ceded")]
+    answer = expected(database, query, CATALOG, *times)
     columns = [
         pa.array([value(row[position], column.type) for row in case["rows"]], ARROW[column.type])
         for position, column in enumerate(query.columns)
