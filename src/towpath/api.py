@@ -147,6 +147,11 @@ class Towpath:
         found = rejected(Store(self.job.store).rejected)
         return [reject for reject in found if stream is None or stream in reject.streams]
 
+    @property
+    def late(self) -> dict[str, int]:
+        """By stream, the rows that came too late for joins and aggregates, since the job was first started."""
+        return {name: stream.late for name, stream in sorted(self.engine.controller.state.streams.items())}
+
     # --- running -----------------------------------------------------------------------------------------------------
 
     def run(

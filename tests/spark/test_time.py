@@ -10,8 +10,6 @@ import pytest
 from tests.spark.folders import BEGINNING_US, HEADER, SECOND, arrive, write_query
 
 from towpath.api import Towpath, start
-from towpath.monitor import Monitor
-from towpath.store import Store
 
 pytestmark = pytest.mark.spark
 
@@ -41,10 +39,6 @@ def write(folder: Path, streams: Mapping[str, tuple[str, str]], queries: Mapping
         )
     (folder / "job.yaml").write_text(text)
     return folder / "job.yaml"
-
-
-def late(running: Towpath) -> dict[str, int]:
-    return Monitor(running.engine.controller, Store(running.job.store)).figures().late_by_stream
 
 
 def settle(running: Towpath) -> None:
@@ -99,10 +93,10 @@ def test_a_row_at_the_bound_is_in_time_and_what_is_late_is_counted(tmp_path: Pat
         assert counts(running, "fed") == [(8, 1), (10, 1)]
         assert counts(running, "before") == [(epoch - 6, 1), (epoch - 4, 2), (epoch - 2, 1)]
         expected = {"old": 1, "s": 2, "t": 1, "u": 2}
-        assert late(running) == expected
+        assert running.late == expected
     with start(job) as running:
         running.drain()
-        assert late(running) == expected, "nothing is counted twice"
+        assert running.late == expected, "nothing is counted twice"
 
 
 def test_silence_loses_nothing_and_closes_windows_where_asked(tmp_path: Path) -> None:
@@ -123,7 +117,7 @@ def test_silence_loses_nothing_and_closes_windows_where_asked(tmp_path: Path) ->
         running.drain()
         assert counts(running, "kept") == [(0, 3), (1000, 1)]
         assert counts(running, "closed") == [(0, 2), (1000, 1)]
-        assert late(running) == {"c": 1}
+        assert running.late == {"c": 1}
 
 
 @pytest.mark.parametrize("closing", [True, False])
@@ -142,4 +136,4 @@ def test_data_that_goes_on_tomorrow(tmp_path: Path, closing: bool) -> None:
     with start(job) as running:
         running.drain()
         assert counts(running, "w") == [(0, 6 if closing else 9), (10, 3)]
-        assert late(running) == ({"s": 3} if closing else {}), "the rows at 7, 8 and 9"
+        assert running.late == ({"s": 3} if closing else {}), "the rows at 7, 8 and 9"

@@ -30,7 +30,8 @@ def closings(
         # The windows of those who read a link are closed by those who make it.
         closed = [carrier, *readers] if carrier.id in makers else [carrier]
         windows = [c for c in closed if c.template.family.window]
-        reached_us = newest_us if carrier.id in makers and carrier.newest_us is None else carrier.newest_us
+        # Who reads several links goes by the slowest of those who make them.
+        reached_us = newest_us if carrier.id in makers else carrier.newest_us
         if reached_us is not None and windows and carrier not in readers:
             end_us = max(_last_end_us(controller, c, reached_us) for c in windows) + _lag_us(carrier)
             tick_us = newest_before(end_us, carrier.delay_us)
