@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,86 @@ def test_windows_that_are_open_keep_a_fragment_until_they_are_closed(world: Worl
     assert world.carriers["c0"].running
     world.batch("c0", s(17))
     assert world.controller.state.fragments[1].status is Status.GONE
+
+
+# --- replaced --------------------------------------------------------------------------------------------------------
+
+
+def ends(world: World) -> list[tuple[int | None, int | None, int | None]]:
+    """Of every part: from, where the next version takes over, until."""
+    return [(part.from_us, part.ceded_us, part.until_us) for _, part in sorted(world.everything.parts.items())]
+
+
+def test_the_new_version_takes_over_where_the_old_one_ends(world: World) -> None:
+    run_first(world, "filter")
+    world.submit(submission("first", "narrow filter"))
+    old, new = world.everything.queries[1], world.everything.queries[2]
+    assert (old.running, new.running, new.replaces, new.series) == (False, True, old.id, old.series)
+    assert ends(world) == [(None, None, None), (None, None, None)], "the old one goes on"
+    world.batch("c0", s(13, 20))
+    assert ends(world)[0] == (None, 20 * SECOND + 1, None)
+    assert not world.part("first").settled
+    world.batch("c0", s(19, 24))
+    assert ends(world) == [(None, 20 * SECOND + 1, None), (20 * SECOND + 1, None, None)]
+    assert [row["_fragment"] for row in world.controller.rows("c0")] == [2], "nothing below 20 s can still come"
+
+
+def test_other_columns_begin_a_series_of_their_own(world: World) -> None:
+    run_first(world, "filter")
+    world.submit(submission("first", "computed"))
+    old, new = world.everything.queries[1], world.everything.queries[2]
+    assert (new.replaces, new.series) == (old.id, new.id)
+
+
+def test_a_version_that_is_replaced_before_it_began_never_was(world: World) -> None:
+    run_first(world, "filter")
+    world.submit(submission("first", "narrow filter"))
+    world.submit(submission("first", "other filter"))
+    never, newest = world.everything.queries[2], world.everything.queries[3]
+    assert (never.replaces, never.series, newest.replaces, newest.series) == (None, 2, 1, 1)
+    for seconds in (20, 30, 40):
+        world.batch("c0", s(seconds))
+    assert ends(world) == [
+        (None, 20 * SECOND + 1, None),
+        (None, None, BEGINNING_US),
+        (20 * SECOND + 1, None, None),
+    ]
+
+
+def test_one_that_is_withdrawn_before_it_began_leaves_with_the_one_before(world: World) -> None:
+    run_first(world, "filter")
+    world.submit(submission("first", "narrow filter"))
+    world.withdraw("first")
+    assert ends(world) == [(None, None, 12 * SECOND + 1), (None, None, BEGINNING_US)]
+    found = world.journal.query("first")
+    assert found is not None and found.id == 1, "its results are those of the one before"
+
+
+def test_windows_that_began_before_are_finished_by_the_old_version(world: World) -> None:
+    world.submit(submission("w", "window"))
+    world.batch("c0", s(10))
+    world.submit(submission("w", "hopping"))
+    for seconds in (11, 12, 16):
+        world.batch("c0", s(seconds))
+    old, new = world.everything.parts[1, 0, 0], world.everything.parts[2, 0, 0]
+    assert old.ceded_us == new.from_us == 11 * SECOND + 1
+    assert not old.done, "a window that begins at 8 s ends at 12 s, one that begins at 11 s would end at 15 s"
+    world.batch("c0", s(19))
+    assert world.everything.parts[1, 0, 0].done
+
+
+def test_copies_end_together(tmp_path: Path) -> None:
+    world = World(tmp_path / "journal.sqlite", ("a", "b"))
+    world.submit(replace(submission("q", "filter"), copies=2))
+    world.batch("c0", s(50))
+    world.batch("c1", s(20))  # the other node is slow
+    world.withdraw("q")
+    assert [part.until_us for part in world.parts("q")] == [50 * SECOND + 1] * 2
+    world.batch("c0", s(60))
+    world.batch("c1", s(30))
+    assert [part.done for part in world.parts("q")] == [True, False]
+    world.batch("c1", s(60))
+    assert all(part.done for part in world.parts("q")) and not losses(world)
 
 
 # --- starting again --------------------------------------------------------------------------------------------------
