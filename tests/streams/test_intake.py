@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from towpath.schema import Column, Stream, Type
+from towpath.streams.definition import StreamDef
 from towpath.streams.files import Folder
-from towpath.streams.intake import Intake, plain_rows
+from towpath.streams.intake import Intake, Intakes, plain_rows
 from towpath.streams.reading import Form
 from towpath.streams.rejected import DeadLetters, rejected
+from towpath.streams.sources import FilesSource
 
 SCHEMA = pa.schema([("k", pa.int64()), ("day", pa.date32()), ("at", pa.timestamp("us", "UTC"))])
 FORM = Form("parquet", SCHEMA, "at")
@@ -71,6 +74,27 @@ def test_a_file_that_changes_after_it_was_let_in_is_told_of(tmp_path: Path) -> N
     pq.write_table(pa.concat_tables([ONE, ONE]), tmp_path / "s" / "a.parquet")
     intake(tmp_path).sweep()
     assert told(tmp_path) == [("a.parquet", None)]
+
+
+def test_a_folder_that_fails_is_told_once_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "s").mkdir()
+    pq.write_table(ONE, tmp_path / "s" / "a.parquet")
+    columns = tuple(Column(name, type_) for name, type_ in (("k", Type.BIGINT), ("at", Type.TIMESTAMP)))
+    source = FilesSource(type="files", path=str(tmp_path / "s"), format="parquet")
+    intakes = Intakes(tmp_path, tmp_path / "rejected", 3600)
+    with monkeypatch.context() as full:
+        full.setattr(Intake, "_link", lambda *_: (_ for _ in ()).throw(OSError("No space left on device")))
+        into = Path(intakes.let_in([StreamDef(Stream("s", columns, "at"), source, 0)]))
+        intakes.sweep()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path / 's'}: new files cannot be let in, it is tried again: No space left on device"
+    ]
+    assert list(into.glob("*.parquet")) == []
+    intakes.sweep()
+    intakes.close()
+    assert len(list(into.glob("*.parquet"))) == 1
 
 
 FAR = pa.array([2**63 - 1], pa.int64()).view(pa.timestamp("us", "UTC"))

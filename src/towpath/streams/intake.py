@@ -15,10 +15,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import threading
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,7 +71,7 @@ class Intake:
         if path not in self._taken:
             try:
                 self._taken[path] = _Taken(*json.loads(self._note(path).read_text()))
-            except FileNotFoundError:
+            except (FileNotFoundError, ValueError):  # it was never let in, or the machine died over the note
                 return None
         return self._taken[path]
 
@@ -190,6 +189,7 @@ class Intakes:
         self._rejected = rejected
         self._pause_s = pause_s
         self._all: dict[Path, Intake] = {}
+        self._failing: set[Path] = set()
         self._sweeping = threading.Lock()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -217,8 +217,16 @@ class Intakes:
         return str(into)
 
     def sweep(self) -> None:
+        """Also when one of them fails, for a full disk or a folder that is gone for a while: it is tried again."""
         with self._sweeping:
-            _sweep(list(self._all.values()))
+            for into, intake in list(self._all.items()):
+                try:
+                    intake.sweep()
+                    self._failing.discard(into)
+                except Exception as error:
+                    if into not in self._failing:  # told once
+                        log.warning("%s: new files cannot be let in, it is tried again: %s", intake.folder.path, error)
+                    self._failing.add(into)
 
     def _run(self) -> None:
         while not self._stopped.wait(self._pause_s):
@@ -229,12 +237,3 @@ class Intakes:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-
-
-def _sweep(intakes: Iterable[Intake]) -> None:
-    for intake in intakes:
-        try:
-            intake.sweep()
-        except OSError as error:
-            # A full disk, a folder that is gone for a while: it is tried again.
-            log.warning("%s: new files cannot be let in: %s", intake.folder.path, os.strerror(error.errno or 0))
