@@ -46,12 +46,16 @@ class Forgetting:
         return Dropped(tuple(unused), tuple(moves))
 
     def idle_carriers(self) -> list[str]:
-        """Those that do not run and have nothing to do."""
+        """Those that do not run, and of whose fragments none is known."""
         ledger = self._ledger
+        known = {self._state.fragments[number].carrier for number in ledger.gone}
         return [
             name
             for name in self._state.carriers
-            if name not in ledger.runs and not ledger.present.get(name) and not ledger.waiting.get(name)
+            if name not in ledger.runs
+            and name not in known
+            and not ledger.present.get(name)
+            and not ledger.waiting.get(name)
         ]
 
     def retire(self, carriers: Iterable[str]) -> None:
