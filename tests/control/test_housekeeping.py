@@ -221,6 +221,7 @@ def test_the_sink_of_a_withdrawn_query_is_finished_and_forgotten(job: Job, tmp_p
         housekeeper.feed_sinks()
     assert housekeeper.finished() == set(), "what is not complete may bring more"
     job.world.batch("c0", [70 * SECOND])
+    job.write_batch(2, fragment=2)  # of others there is always something new
     housekeeper.feed_sinks()
     assert housekeeper.finished() == {1}
     assert sunk(tmp_path) == [0, 1]

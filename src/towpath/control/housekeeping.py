@@ -143,6 +143,7 @@ class Housekeeper:
         try:
             one.feeder.feed(one.parts, partial(self._still, one.query, one.parts), look)
             self._failed.pop(one.query.id, None)
+            self._see_finished(one)
         except SinkError as error:
             self._failed[one.query.id] = f"query {one.feeder.query}: {error}"
 
