@@ -391,3 +391,21 @@ def test_a_carrier_that_another_node_takes_over_is_not_looked_into_any_longer(st
         poll(engine)
         assert len(list(engine.controller.running_names)) == 3 and there.running
         assert not engine._quarantine.busy
+
+
+def test_a_query_that_fails_where_it_was_is_set_aside_although_it_answers_from_elsewhere(store: Store) -> None:
+    here, there = Node(), Node()
+    sql = "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] WHERE k > {} GROUP BY k"
+    with Engine(store, Journal(store.journal), {"a": here, "b": there}, CATALOG) as engine:
+        engine.submit([request(f"w{n}", sql.format(100 + n)) for n in range(3)])
+        poll(engine, 3)
+        (source,) = {part.fragment for part in engine.validity("w1")}
+        engine.move("w1", "b")
+        while [m.step for m in engine.controller.state.moves.values()] != ["draining"]:
+            engine.poll()
+        here.bad_windows = {source}
+        poll(engine)
+        assert set(engine.controller.running_names) == {"w0", "w2"} and list(engine.controller.aside_names) == ["w1"]
+        assert here.running, "the carrier goes on"
+        (move,) = told(store, Kind.MOVE_DRAINED)
+        assert "is done on a" in move

@@ -10,7 +10,7 @@ from towpath.control.ledger import Instruction, Ledger, StartCarrier, StopCarrie
 from towpath.control.links import Links
 from towpath.control.moves import Moves
 from towpath.control.queries import Queries
-from towpath.control.records import FragmentRecord, QueryRecord, Status
+from towpath.control.records import FragmentRecord, MoveRecord, QueryRecord, Status
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import merge_all, template_of
 
@@ -30,8 +30,27 @@ class Aside:
         queries = [ledger.state.queries[part.query] for part in ledger.users.get(fragment, [])]
         if queries:
             return [instruction for query in queries for instruction in self._leave(query, reason)]
+        if (away := next((m for m in ledger.moves.values() if m.source == fragment), None)) is not None:
+            return self._drop_source(away, reason)
         coming = [m for m in ledger.moves.values() if m.target == fragment and m.step in UNDECIDED]
         return [i for move in coming for i in self._moves.abandon(move, f"it fails there: {reason}")]
+
+    def _drop_source(self, move: MoveRecord, reason: str) -> list[Instruction]:
+        """It answers from elsewhere by now, and fails at what it has yet to finish here: its queries are set aside."""
+        ledger = self._ledger
+        state, source = ledger.state, ledger.state.fragments[move.source]
+        behind = [part for part in state.parts.values() if part.fragment == source.id]
+        found = [i for part in behind for i in self._leave(state.queries[part.query], reason)]
+        for part in behind:
+            self._queries.endings.end_at_what_was_emitted(part)
+            for turn in state.turns(part.query, part.branch):
+                assert part.until_us is not None, "just ended"
+                turn.until_us = part.until_us if turn.until_us is None else min(turn.until_us, part.until_us)
+                ledger.note(turn)
+        if move.id in ledger.moves:
+            self._moves.cut_short(move)
+        ledger.ban(source)
+        return [*found, *ledger.publish([source.carrier])]
 
     def _leave(self, query: QueryRecord, reason: str) -> list[Instruction]:
         if query.running:

@@ -82,6 +82,10 @@ class Moves:
         ledger.leave(target, None, owed=False)
         return ledger.publish([target.carrier])
 
+    def cut_short(self, move: MoveRecord) -> None:
+        """The source is given up although it was not done."""
+        self._take(move, Happening.DRAINED)
+
     def without(self, fragment: FragmentRecord) -> list[Instruction]:
         """A fragment that nobody uses any more has left: its move has no sense any more."""
         concerned = [m for m in self._ledger.moves.values() if m.source == fragment.id and m.step in UNDECIDED]
