@@ -78,29 +78,34 @@ def open_input(
     columns: Sequence[str],
     place: InputPlace,
     *,
-    stateful: bool,
+    cut: DataFrame | None,
     joined: bool,
 ) -> DataFrame:
     """The tuples of one source: `<alias>_<column>`, `<alias>__stream`, `<alias>__us`, `_event` with the watermark.
 
-    For an operator with state those that are late are counted and left out here, so that Spark finds none: it would
-    count groups instead of tuples, and a join of Spark leaves out what is exactly at the watermark, too.
+    For an operator with state, which has a `cut` for all its inputs, those that are late are counted and left out here,
+    so that Spark finds none: it would count groups instead of tuples, and a join of Spark leaves out what is exactly at
+    the watermark, too.
     """
     place.ticks.mkdir(parents=True, exist_ok=True)
     rows = _columns(_raw(spark, streams, place), streams[0].stream, alias, columns)
-    if stateful:
+    if cut is not None:
         rows = rows.unionByName(_ticks(spark, place), allowMissingColumns=True)
     delay_ms = -(-max(s.stream.delay_us for s in streams) // MS) + (EXACTLY_MS if joined else 0)
     marked = rows.withWatermark("_event", f"{delay_ms} milliseconds")
-    if not stateful:
+    if cut is None:
         return _observed(marked, alias).withColumn(f"{alias}__us", _us())
-    cut = spark.read.format(CUT).option("path", str(place.offsets)).load()
     cut_us = (cut.select(F.when(cut.watermark_ms > 0, cut.watermark_ms + (EXACTLY_MS if joined else 0))).scalar()) * MS
     told = _without_ticks(marked, alias).withColumn("_late", F.coalesce(F.unix_micros("_event") < cut_us, F.lit(False)))
     names = F.when(F.col("_late"), _number(F.col(f"{alias}__stream")))
     # A histogram with a bar for every stream is exact.
     late = F.to_json(F.histogram_numeric(names, F.lit(max(2, len(streams))))).alias("late")
     return _observed(told, alias, late).where(~F.col("_late")).drop("_late").withColumn(f"{alias}__us", _us())
+
+
+def open_cut(spark: SparkSession, offsets: Path) -> DataFrame:
+    """One for a carrier: what all its inputs ask for, Spark reads once in a micro-batch."""
+    return spark.read.format(CUT).option("path", str(offsets)).load()
 
 
 def number_of(stream: str) -> int:

@@ -28,7 +28,7 @@ from towpath.spark import assignments, trial
 from towpath.spark.assignment_source import FORMAT
 from towpath.spark.carrier import build, column_types
 from towpath.spark.failures import StoppedByOthers, headline, is_outside, pause_after
-from towpath.spark.inputs import InputPlace, open_input, open_links
+from towpath.spark.inputs import InputPlace, open_cut, open_input, open_links
 from towpath.spark.modes import functions_of, is_remote
 from towpath.spark.node import register_sources
 from towpath.spark.progress import Reads, batch_done
@@ -138,7 +138,8 @@ class SparkRuntime:
             .option("schema", assignments.schema_ddl(assignment_columns(template, column_types(template))))
             .load()
         )
-        inputs = [self._open(carrier, template, n, place) for n, place in enumerate(places)]
+        cut = open_cut(self._spark, places[0].offsets) if template.family.stateful else None
+        inputs = [self._open(carrier, template, n, place, cut) for n, place in enumerate(places)]
         return build(template, inputs, table, banned)
 
     def _place(self, carrier: str, folder: Path, n: int) -> InputPlace:
@@ -154,7 +155,7 @@ class SparkRuntime:
         names = [s.stream.name for s in self._streams if s.stream.schema_class == schema_class]
         return Reads(names, sources=2 if template.family.stateful else 1)
 
-    def _open(self, carrier: str, template: Template, n: int, place: InputPlace) -> DataFrame:
+    def _open(self, carrier: str, template: Template, n: int, place: InputPlace, cut: DataFrame | None) -> DataFrame:
         alias, schema_class = f"i{n}", template.family.classes[n]
         if is_link(schema_class):
             derived = stream_of(schema_class)
@@ -167,8 +168,8 @@ class SparkRuntime:
                 f"{dict(schema_class)}, and the job has none; give a job with other streams another store"
             )
         needed = [c for c in _needed(template, alias) if streams[0].stream.column(c)]
-        stateful, joined = template.family.stateful, len(template.family.classes) > 1
-        return open_input(self._spark, alias, streams, needed, place, stateful=stateful, joined=joined)
+        joined = len(template.family.classes) > 1
+        return open_input(self._spark, alias, streams, needed, place, cut=cut, joined=joined)
 
     def try_out(
         self, carrier: str, template: Template, epoch: int, rows: Sequence[Row], banned: Sequence[int] = ()
