@@ -25,6 +25,7 @@ from tests.spark.trees import Expr
 
 from towpath.arrow import ARROW, arrow_schema
 from towpath.lang import parse
+from towpath.plan.assignment import in_table
 from towpath.plan.cut import plan
 from towpath.plan.pipeline import Bound, Output
 from towpath.schema import Column, Stream, Type
@@ -101,7 +102,7 @@ def constants(spark: SparkSession, bounds: dict[int, Bound]) -> DataFrame:
     named = {
         f"x{n}_p{k}": (type_, value)
         for n, bound in bounds.items()
-        for k, (type_, value) in enumerate(zip(bound.slot.params, bound.values, strict=True))
+        for k, (type_, value) in enumerate(zip(bound.slot.params, in_table(bound), strict=True))
     } | {"nothing": (Type.INT, 0)}
     schema = arrow_schema({name: type_ for name, (type_, _) in named.items()})
     return spark.createDataFrame(pa.Table.from_pylist([{name: value for name, (_, value) in named.items()}], schema))

@@ -254,6 +254,9 @@ def _negative(a: Expr) -> Expr:
     return Expr(type_, f"(- {a.ours})", f"(- {a.duck})" if type_ == DBL else f"TRY(- {a.duck})")
 
 
+PATTERNS = ("", "%", "_", "__", "a%", "%a", "%a%b%", "A_C", "%_%", "1%", "2026-__-%", "%\\%", "😀_", "_%😀%", "%ß%")
+
+
 def operations() -> Iterator[Op]:
     yield from _numbers()
     yield from _comparisons()
@@ -336,6 +339,9 @@ def _texts() -> Iterator[Op]:
     yield Op("length", (STR,), INT, _call("length", INT, "length({0})"))
     yield Op("||", (STR, STR), STR, _infix("({} || {})", STR))
     yield Op("concat", (STR, STR, STR), STR, _call("concat", STR, "({0} || {1} || {2})"))
+    for text in PATTERNS:
+        for word in ("", "NOT "):
+            yield Op("LIKE", (STR,), BOOL, _infix(f"({{}} {word}LIKE '{text}')", BOOL))
     yield Op("starts_with", (STR, STR), BOOL, _call("starts_with", BOOL, "starts_with({0}, {1})"))
     for a in WHOLE:
         yield Op("substring", (STR, a), STR, _call("substring", STR, f"t_part({{0}}, {{1}}, {FAR})"))

@@ -122,11 +122,11 @@ def _constants(bounds: tuple[Bound, ...], available: tuple[Slot, ...], part: str
     slots, places = numbered(b.slot for b in bounds), _places(available)
     row = _switches(part, slots, available)
     for slot, bound in zip(slots, bounds, strict=True):
-        row |= {f"{prefix}{places[slot]}_p{k}": v for k, v in enumerate(_in_table(bound))}
+        row |= {f"{prefix}{places[slot]}_p{k}": v for k, v in enumerate(in_table(bound))}
     return row
 
 
-def _in_table(bound: Bound) -> list[Value]:
+def in_table(bound: Bound) -> list[Value]:
     """A bound's constants as its carrier needs them: of LIKE the pattern that Spark is to look for."""
     likes = {
         int(e.expression.name) for e in bound.slot.expr.find_all(exp.Like) if isinstance(e.expression, exp.Parameter)
