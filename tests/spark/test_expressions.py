@@ -173,19 +173,6 @@ def test_nested_expressions(spark: SparkSession, rows: DataFrame, database: duck
     assert not found, "\n".join(found)
 
 
-def test_nesting_does_not_multiply(spark: SparkSession, rows: DataFrame) -> None:
-    """Each level uses the one below several times; written out, forty of them would never be planned."""
-    levels = {"floor({} + 0.5)": 1, "nullif({}, 7.5)": 1.0, "if({} BETWEEN 0 AND 9, 1, 2)": 1, "power({}, 1)": 1.0}
-    expressions = []
-    for level, value in levels.items():
-        text = "d1"
-        for _ in range(40):
-            text = level.format(text)
-        expressions.append(Expr("double" if isinstance(value, float) else "bigint", text, ""))
-    answer = by_spark(spark, rows, expressions).slice(edge_values.EDGES["double"].index(1.0), 1).to_pylist()[0]
-    assert list(answer.values())[1:] == list(levels.values())
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(int(os.environ.get("TOWPATH_EXPRESSIONS", "20000")) // 1000))
 def test_many_nested_expressions(
