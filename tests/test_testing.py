@@ -32,7 +32,7 @@ def answers(workload: Workload) -> Counter[str]:
 
 def kind(select: Select) -> str:
     if not select.window:
-        return {1: "filter", 2: "join of 2", 3: "join of 3", 4: "join of 4"}[len(select.inputs)]
+        return {1: "filter", 2: "join of 2", 3: "join of 3", 4: "join of 4", 5: "join of 5"}[len(select.inputs)]
     direct = all(i.range_us == select.window.range_us for i in select.inputs)
     return "aggregate" if len(select.inputs) == 1 else "aggregate of join" if direct else "aggregate of derived"
 
@@ -88,6 +88,7 @@ def test_every_kind_of_query_comes_and_finds_something() -> None:
         "join of 2",
         "join of 3",
         "join of 4",
+        "join of 5",
         "aggregate",
         "aggregate of join",
         "aggregate of derived",

@@ -282,7 +282,7 @@ def _write_job(job: Path, schedule: Schedule, servers: Servers) -> None:
     for name, stream in schedule.workload.recording.catalog.items():
         (job.parent / name).mkdir()
         streams[name] = {
-            "source": {"type": "files", "path": f"./{name}", "format": "parquet"},
+            "source": {"type": "files", "path": f"./{name}", "format": schedule.workload.recording.formats[name]},
             "schema": {column.name: column.type.value for column in stream.columns},
             "time": stream.time,
             "delay": f"{stream.delay_us // 1_000_000} seconds",

@@ -31,8 +31,14 @@ EXAMPLES = settings(
 def check(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE, fragments: str = WHOLE) -> None:
     outcome = run(workload, folder, nodes, fragments=fragments)
     assert outcome.late == 0, "the disorder is within the allowed delay, so nothing may be late"
-    wrong = "\n".join(f"{name}: {workload.queries[name]}\n{diff}" for name, diff in outcome.differences.items())
-    assert not outcome.differences, wrong
+    for what, found in (
+        ("not the batch answer", outcome.differences),
+        ("shown and then taken back", outcome.taken_back),
+        ("not what its sink has", outcome.sinks),
+        ("answers for other event times than asked", outcome.validity),
+    ):
+        told = "\n".join(f"{name}: {what}: {workload.queries[name]}\n{found[name]}" for name in found)
+        assert not found, told
 
 
 @settings(EXAMPLES, max_examples=10, derandomize=True)

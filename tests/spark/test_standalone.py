@@ -13,10 +13,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from towpath.api import start
+from towpath.api import Towpath
 from towpath.nodes import ConnectNode
 from towpath.spark import server
-from towpath.testing.running import arrive, change_queries, compare, job_of, settle
+from towpath.testing.running import run
 from towpath.testing.workload import example_workload
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -76,17 +76,13 @@ def test_a_cluster_that_loses_a_worker_equals_the_batch(cluster: Cluster, node: 
     workload = example_workload(3)
     phases = len(workload.recording.chunks)
     assert phases > 2
-    with start(job_of(workload, tmp_path, {"cluster": node})) as running:
-        for phase in range(phases):
-            if phase:
-                change_queries(running, workload, phase)
-            arrive(workload, tmp_path, phase)
-            if phase == phases // 2:
-                assert len(executors(cluster)) == 2, "both workers have taken part"
-                cluster.kill_a_worker()
-            settle(running)
-        running.drain()
-        outcome = compare(running, workload)
+
+    def lose_a_worker(running: Towpath, phase: int) -> None:
+        if phase == phases // 2:
+            assert len(executors(cluster)) == 2, "both workers have taken part"
+            cluster.kill_a_worker()
+
+    outcome = run(workload, tmp_path, {"cluster": node}, lose_a_worker)
     assert not outcome.differences
     assert outcome.rows
 

@@ -106,6 +106,7 @@ JOIN_RANGES = {
     2: ("500 MS", "1 SECOND", "2 SECONDS", "3 SECONDS"),
     3: ("250 MS", "500 MS", "1 SECOND"),
     4: ("250 MS", "500 MS"),
+    5: ("250 MS", "500 MS"),
 }
 WINDOWS = (
     "[RANGE 5 SECONDS]",
@@ -145,7 +146,7 @@ def _aggregate(rng: Random, catalog: Catalog) -> Shape:
 
 
 def _join(rng: Random, catalog: Catalog) -> Shape:
-    streams = _random_streams(rng, catalog, rng.choice((2, 2, 2, 3, 3, 4)))
+    streams = _random_streams(rng, catalog, rng.choice((2, 2, 2, 2, 2, 3, 3, 4, 5)))
     return Shape((_joined(rng, streams),))
 
 
@@ -209,19 +210,34 @@ def _grouped(
     ties: tuple[str, ...] = (),
     conditions: tuple[str, ...] = (),
 ) -> SelectShape:
-    group_by = tuple(dict.fromkeys(_group(rng, columns) for _ in range(rng.randint(0, 2))))
+    groups = dict(_group(rng, columns) for _ in range(rng.randint(0, 2)))
     aggregates = tuple(_aggregate_call(rng, columns) for _ in range(rng.randint(1, 3)))
     times = tuple(rng.sample(WINDOW_TIMES, rng.randint(0, 2)))
-    having = rng.choice(((), (), ("count(*) > $small",), (f"count({columns[0][0]}) <= $int", "count(*) <> 1")))
-    return SelectShape((*group_by, *aggregates, *times), inputs, ties, conditions, group_by, having)
+    having: tuple[str, ...] = rng.choice(
+        ((), (), ("count(*) > $small",), (f"count({columns[0][0]}) <= $int", "count(*) <> 1"))
+    )
+    having += tuple(rng.choice(CONDITIONS[t]).format(c=f"({g})") for g, t in groups.items() if rng.random() < 0.2)
+    computed = tuple(rng.choice(COMPUTED[t]).format(c=f"({g})") for g, t in groups.items() if rng.random() < 0.4)
+    shown = tuple(g for g in groups if rng.random() < 0.9)
+    return SelectShape((*shown, *computed, *aggregates, *times), inputs, ties, conditions, tuple(groups), having)
 
 
-def _group(rng: Random, columns: Columns) -> str:
-    """A column of few values or an expression of few values; without constants, since it stands in two places."""
+def _group(rng: Random, columns: Columns) -> tuple[str, Type]:
+    """A column or an expression of few values, with its type; without constants, since it stands in several places.
+
+    Some are what other queries compute of a column that they group by: who shares a carrier must not mix them up.
+    """
     text, type_ = rng.choice(columns)
-    if type_ in (Type.DOUBLE, Type.TIMESTAMP):
-        return f"floor({text} / 50)" if type_ is Type.DOUBLE else f"minute({text})"
-    return rng.choice((text, f"{text} % 3")) if type_.integral else text
+    match type_:
+        case Type.DOUBLE:
+            return f"floor({text} / 50)", Type.BIGINT
+        case Type.TIMESTAMP:
+            return f"minute({text})", Type.INT
+        case Type.STRING:
+            return rng.choice(((text, type_), (f"lower({text})", type_), (f"length({text})", Type.INT)))
+        case Type.INT | Type.BIGINT:
+            return rng.choice(((text, type_), (f"{text} % 3", Type.BIGINT), (f"CAST({text} AS STRING)", Type.STRING)))
+    return text, type_
 
 
 def _aggregate_call(rng: Random, columns: Columns) -> str:

@@ -1,8 +1,13 @@
-"""Random recorded streams: few schemas, few keys, disorder within the allowed delay, cut into chunks as they arrive."""
+"""Random recorded streams: few schemas, few keys, disorder up to the allowed delay, cut into chunks as they arrive.
+
+Odd cases are common here: rows exactly at the bound of lateness, streams that are silent for a while, text formats,
+several files at once, NULL, NaN, infinities and negative zero.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import date
 from random import Random
 
@@ -11,6 +16,7 @@ import pyarrow as pa
 
 from towpath.arrow import ARROW
 from towpath.schema import Column, Stream, Type
+from towpath.testing.files import FORMATS
 
 SECOND = 1_000_000
 # 2026-01-01, and the epoch's first minute; before the epoch, where its watermark starts, Spark takes all for late.
@@ -18,6 +24,7 @@ STARTS = (1_767_225_600 * SECOND, 20 * SECOND)
 # Coarse clocks make equal times and tuples on the edge of a window common.
 CLOCKS = (1_000, 250_000, 500_000, SECOND)
 KEYS = 6
+ODD = (np.nan, np.inf, -np.inf, -0.0)  # doubles, each in one row of a hundred
 WORDS = ("red", "green", "Blue", "redder", "a_b", "it's", " pad ", "ö", "")
 FIRST_DAY = (date(2026, 1, 1) - date(1970, 1, 1)).days
 MAYBE_COLUMNS = (
@@ -39,9 +46,18 @@ class Recording:
 
     catalog: dict[str, Stream]
     chunks: tuple[dict[str, pa.Table], ...]  # per phase: the new tuples of every stream, in the order of their arrival
+    formats: dict[str, str] = field(default_factory=dict)  # of the files of a stream; Parquet where nothing is said
+    files: int = 1  # into which a chunk is split
 
     def complete(self, stream: str) -> pa.Table:
         return pa.concat_tables([chunk[stream] for chunk in self.chunks])
+
+    def pieces(self, phase: int, stream: str) -> Iterator[tuple[str, pa.Table]]:
+        """The files of a phase, with their names; they arrive in this order."""
+        chunk, format_ = self.chunks[phase][stream], self.formats.get(stream, "parquet")
+        size = -(-chunk.num_rows // self.files) or 1
+        for number in range(self.files):
+            yield f"{phase:03}-{number}.{format_}", chunk.slice(number * size, size)
 
 
 def random_recording(rng: Random) -> Recording:
@@ -63,9 +79,31 @@ def random_recording(rng: Random) -> Recording:
     for number, stream in enumerate(catalog.values()):
         table, arrival = _random_rows(stream, rng.randint(20, 300), start, length, clock, seed + number)
         phases = np.searchsorted(cuts, arrival - start, side="right")
+        if rng.randint(0, 3) == 3:
+            phases = _silent(phases, rng.randint(0, len(cuts) - 1))
+        times = table[stream.time].cast(pa.int64()).to_numpy().copy()
+        for phase in range(1, len(chunks)):
+            if rng.randint(0, 1):
+                _touch_the_bound(times, phases == phase, stream.delay_us)
+        position = table.schema.get_field_index(stream.time)
+        table = table.set_column(position, stream.time, pa.array(times, ARROW[Type.TIMESTAMP]))
         for phase, chunk in enumerate(chunks):
             chunk[stream.name] = table.filter(pa.array(phases == phase))
-    return Recording(catalog, tuple(chunks))
+    # The plainest choice comes first: failures shrink towards it.
+    formats = {name: FORMATS[max(rng.randint(-2, len(FORMATS) - 1), 0)] for name in catalog}
+    return Recording(catalog, tuple(chunks), formats, files=max(rng.randint(-1, 3), 1))
+
+
+def _silent(phases: np.ndarray, phase: int) -> np.ndarray:
+    """Nothing comes in a phase; what was to come then comes with the next."""
+    return np.where(phases == phase, phase + 1, phases)
+
+
+def _touch_the_bound(times: np.ndarray, chunk: np.ndarray, delay_us: int) -> None:
+    """The first tuple of a chunk is as old as it may be, seen from all that came in chunks before."""
+    first = int(chunk.argmax())
+    if chunk.any() and first:
+        times[first] = times[:first].max() - delay_us
 
 
 def _random_schema(rng: Random, number: int) -> tuple[tuple[Column, ...], str]:
@@ -105,7 +143,9 @@ def _random_values(column: Column, times: np.ndarray, rng: np.random.Generator) 
         case Type.INT | Type.BIGINT:
             values = np.floor(pick * KEYS if column.name == "k" else pick * 40 - 10).astype("int64")
         case Type.DOUBLE:
-            values = np.where(draws[:, 2] < 0.01, np.nan, np.floor(pick * 8000 - 2000) / 40)
+            values = np.floor(pick * 8000 - 2000) / 40
+            odd = np.floor(draws[:, 2] * 100)
+            values = np.select([odd == n for n in range(len(ODD))], ODD, values)
         case Type.STRING:
             values = np.array(WORDS, dtype=object)[np.floor(pick * len(WORDS)).astype("int64")]
         case Type.TIMESTAMP:

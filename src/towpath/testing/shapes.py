@@ -15,7 +15,7 @@ from random import Random
 
 from towpath.testing.recording import KEYS, WORDS
 
-ALIASES = (("a", "b", "c", "d"), ("r1", "r2", "r3", "r4"), ("d", "c", "b", "a"))
+ALIASES = (("a", "b", "c", "d", "e"), ("r1", "r2", "r3", "r4", "r5"), ("e", "d", "c", "b", "a"))
 
 CONSTANTS: dict[str, Callable[[Random], str]] = {
     "key": lambda rng: str(rng.randrange(KEYS)),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import duckdb
 
 from towpath.schema import Catalog
+from towpath.testing.files import read_files, write_file
 from towpath.testing.queries import random_shape
 from towpath.testing.recording import Recording, random_recording
 from towpath.testing.shapes import Shape
@@ -23,6 +26,7 @@ class Submission:
     sql: str
     submit: int = 0
     withdraw: int | None = None
+    sink: bool = False  # results also go to a folder of their own
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,16 @@ class Workload:
     queries: dict[str, Submission]
 
     def database(self) -> duckdb.DuckDBPyConnection:
-        """A new in-memory database with the complete recording, as the oracle wants it."""
+        """A new in-memory database with the complete recording, as the oracle wants it.
+
+        What a file means is what DuckDB reads in it.
+        """
         con = duckdb.connect()
-        for name in self.recording.catalog:
-            con.register(name, self.recording.complete(name))
+        for name, stream in self.recording.catalog.items():
+            with TemporaryDirectory() as folder:
+                file = Path(folder) / f"all.{self.recording.formats.get(name, 'parquet')}"
+                write_file(self.recording.complete(name), file)
+                con.register(name, read_files(con, [file], stream).to_arrow_table())
         return con
 
 
@@ -47,7 +57,8 @@ def random_submission(rng: Random, shapes: Sequence[Shape], phases: int) -> Subm
     sql = rng.choice(shapes).text(constants=rng.randint(0, 7), twist=max(rng.randint(-3, 3), 0))
     submit = max(rng.randint(-8, phases - 1), 0)
     leaves = submit + 1 < phases and rng.randint(0, 6) == 6
-    return Submission(sql, submit, rng.randint(submit + 1, phases - 1) if leaves else None)
+    withdraw = rng.randint(submit + 1, phases - 1) if leaves else None
+    return Submission(sql, submit, withdraw, sink=rng.randint(0, 7) == 7)
 
 
 def example_workload(seed: int, shape: Callable[[Random, Catalog], Shape] = random_shape) -> Workload:
