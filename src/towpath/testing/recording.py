@@ -139,7 +139,7 @@ def _random_values(column: Column, times: np.ndarray, rng: np.random.Generator) 
     pick = draws[:, 1]
     match column.type:
         case Type.BOOLEAN:
-            values = pick < 0.5
+            values: np.ndarray = pick < 0.5
         case Type.INT | Type.BIGINT:
             values = np.floor(pick * KEYS if column.name == "k" else pick * 40 - 10).astype("int64")
         case Type.DOUBLE:
