@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,9 +41,9 @@ def test_a_backlog_comes_in_bites(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (tmp_path / folder).mkdir()
         for number in range(FILES):
             times = pa.array([(number * ROWS + n) * SECOND // 10 for n in range(ROWS)], pa.timestamp("us", "UTC"))
-            pq.write_table(
-                pa.table({column: list(range(ROWS)), "at": times}), tmp_path / folder / f"{number:03}.parquet"
-            )
+            file = tmp_path / folder / f"{number:03}.parquet"
+            pq.write_table(pa.table({column: list(range(ROWS)), "at": times}), file)
+            os.utime(file, (number, number))  # Spark takes files in by their times
     (tmp_path / "job.yaml").write_text(JOB)
     monkeypatch.setattr(inputs, "MOST_FILES", 3)
     monkeypatch.setattr(inputs, "MOST_ROWS", 4 * ROWS)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import threading
 import uuid
 from collections.abc import Sequence
@@ -112,6 +113,7 @@ class Intake:
         if table.num_rows:
             scratch = self._scratch()
             pq.write_table(table, scratch)
+            os.utime(scratch, ns=(listed.modified, listed.modified))  # Spark takes files in by their times
             scratch.replace(self._place(listed.path))
         return table.num_rows
 
