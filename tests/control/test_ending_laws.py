@@ -151,7 +151,7 @@ class Endings(RuleBasedStateMachine):
         parts = [part for part, _ in self.world.journal.parts(version.id)]
         undecided = any(part.deciding is not None for part in parts)
         for part in (part for part in parts if part.settled):
-            place = first, part.fragment, part.from_us
+            place = version.id, part.fragment, part.from_us
             new = self.rows(part, self.positions.get(place, 0))
             if any(begins(part, time) and waits(part, time, ends=undecided) for _, time in new):
                 continue
