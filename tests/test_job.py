@@ -15,7 +15,7 @@ from towpath.job import KINDS, Job, QueryDef, ResultsDef, load
 from towpath.nodes import NODES
 from towpath.results.definition import ConsoleSink, ParquetSink
 from towpath.schema import Column, Stream, Type
-from towpath.settings import Settings
+from towpath.settings import BEGINNING, NOW, Settings
 from towpath.streams.definition import StreamText
 from towpath.streams.sources import FilesSource, RateSource, TrafficSource
 
@@ -103,8 +103,8 @@ def test_every_key() -> None:
     assert (node.cores, node.memory) == (8, "512m")
     assert node.spark == {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
     assert job.queries["short"].sql == "SELECT price FROM bids"
-    assert (job.queries["short"].sink, job.queries["short"].start) == (None, "beginning")
-    assert job.queries["long"].start == "now"
+    assert (job.queries["short"].sink, job.queries["short"].start) == (None, BEGINNING)
+    assert job.queries["long"].start == NOW
     assert job.queries["long"].sink == ParquetSink(type="parquet", path=str(JOBS / "good" / "out"))
     assert job.queries["shown"].sink == ConsoleSink(type="console")
 

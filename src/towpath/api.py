@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -44,6 +45,7 @@ from towpath.reader import POLL_S, Reader
 from towpath.results import read
 from towpath.runtime.carriers import Event, Runtime
 from towpath.schema import SchemaClass
+from towpath.settings import NOW, Start, start_of
 from towpath.spark.connect import connect, listens
 from towpath.spark.kafka import jar_settings, with_connector
 from towpath.spark.node import NodeSettings, open_session
@@ -109,18 +111,19 @@ class Towpath:
         name: str,
         sql: str,
         *,
-        from_now: bool = True,
+        start: Start | datetime | str = NOW,
         sink: dict[str, str] | None = None,
         copies: int = 1,
         fragments: str | None = None,
     ) -> None:
         """Starts a query, or replaces the one of that name. Raises QueryError with everything that is wrong with it.
 
+        `start` is "now", "beginning" or an event time: from when on it answers (docs/job-file.md, From when on).
         With several copies it runs on as many nodes, and its results go on without a gap when one of them dies.
         `fragments` is "one_per_query" or "one_per_operator"; by default it is what the job says.
         """
         query, fragments = parse(sql, self.job.catalog, name), fragments or self.job.fragments
-        self.engine.submit([Request(query, from_now, sink, copies=copies, fragments=fragments)])
+        self.engine.submit([Request(query, start_of(start), sink, copies=copies, fragments=fragments)])
 
     def submit_all(self, definitions: dict[str, QueryDef]) -> None:
         """Starts queries together, so that they may share what is new. Raises QueryError with what is wrong in any."""
@@ -216,7 +219,7 @@ class Towpath:
     def _take_in(self, name: str, sql: str, file: Path) -> None:
         try:
             query, fragments = parse(sql, self.job.catalog, name), self.job.fragments
-            self.engine.submit([Request(query, from_now=True, origin="job", fragments=fragments)])
+            self.engine.submit([Request(query, NOW, origin="job", fragments=fragments)])
         except QueryError as error:
             self.refuse(QueryError("not taken in:", placed(error, file)))
 

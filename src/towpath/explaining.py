@@ -28,7 +28,7 @@ from towpath.plan.operators import Operator
 from towpath.plan.show import Words, fragment_words, nodes, parameter_words, template_words, tree
 from towpath.plan.templates import template_of
 from towpath.schema import Catalog
-from towpath.settings import close_to
+from towpath.settings import NOW, close_to
 from towpath.store import Store
 from towpath.streams.versions import Version
 
@@ -101,7 +101,7 @@ def _explain(queries: Mapping[str, Query], shown: Iterable[str], job: Job) -> li
 def _request(query: Query, job: Job) -> Request:
     if query.name in job.queries:
         return request_of(query, job.queries[query.name], job.fragments)
-    return Request(query, from_now=True, fragments=job.fragments)
+    return Request(query, NOW, fragments=job.fragments)
 
 
 def _explained(request: Request, pieces: list[Piece], catalog: Catalog, stored: bool) -> Explained:

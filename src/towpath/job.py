@@ -16,6 +16,8 @@ from towpath.plan.cut import CUT, WHOLE
 from towpath.results.definition import SINKS, ParquetSink, Sink
 from towpath.schema import Stream
 from towpath.settings import (
+    BEGINNING,
+    Beginning,
     Duration,
     Kinds,
     Location,
@@ -41,7 +43,7 @@ class QueryDef(Settings):
 
     sql: str = Field(examples=['"SELECT * FROM bids WHERE price > 900"'])
     sink: Sink | None = None  # besides the results log, which every query has
-    start: Literal["beginning", "now"] = Field("beginning", alias="from")
+    start: Beginning = Field(BEGINNING, alias="from", examples=["now"])
     node: str | None = Field(None, examples=["local"])  # where it begins; without it, wherever it can be shared
     copies: Annotated[Whole, Field(ge=1, le=8)] = Field(1, examples=[2])  # on so many nodes at the same time
     fragments: Fragments | None = Field(None, examples=[CUT])  # None: as the job says
@@ -109,12 +111,17 @@ def queries(
     `sinks` are the folders that other queries write to, and which query it is.
     """
     reader = _Reader(folder / "queries")
-    found = reader.queries(dict(raw))
+    found = reader.queries({name: _from_now(query) for name, query in raw.items()})
     reader.refuse_unknown_nodes(found, nodes)
     reader.refuse_shared_sinks(found, sinks)
     if reader.problems:
         raise JobError("nothing was submitted:", reader.problems)
     return found
+
+
+def _from_now(query: object) -> object:
+    """A query that comes while a job runs answers from then on, unless it says otherwise."""
+    return {"from": "now", **query} if isinstance(query, dict) else {"from": "now", "sql": query}
 
 
 class _JobText(Settings):

@@ -150,7 +150,7 @@ class Monitor:
             heard.rests = heard.rests or (heard.starts > 0 and not self._controller.runs(carrier.id))
             yield CarrierFigures(
                 carrier.id,
-                carrier.template.family.kind,
+                carrier.template.family.kind + (", of the past" if carrier.past else ""),
                 queries[carrier.id],
                 fragments[carrier.id],
                 heard.rows,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from towpath.control.answers import Version, read_parts, versions, whole
+from towpath.control.answers import Version, read_parts, share_read, state_of, versions, whole
 from towpath.control.journal import Journal
 from towpath.control.records import PartRecord, QueryRecord
 from towpath.errors import UnknownQueryError
@@ -27,7 +27,7 @@ class Standing:
 
     name: str
     sql: str
-    state: str  # starting | standing | withdrawing | withdrawn | set aside
+    state: str  # starting | catching up 43% | standing | withdrawing | withdrawn | set aside
     columns: tuple[str, ...]
     from_us: int | None  # None: from the beginning
     until_us: int | None  # None: it goes on
@@ -44,10 +44,17 @@ class Reader:
 
     def queries(self) -> list[Standing]:
         """Every query there ever was, by name; of those that were replaced, the newest."""
+        past = self._past()
         return [
-            Standing(query.name, query.sql, _state(query, parts), *_answered(whole(parts)), query.failed)
+            Standing(query.name, query.sql, _state(query, parts, past), *_answered(whole(parts)), query.failed)
             for query, parts in self._journal.queries()
         ]
+
+    def _past(self) -> dict[int, float]:
+        """For fragments that catch up, how much of the past they have."""
+        fragments = self._journal.fragments_of_past()
+        carriers = {c.id: c for c in self._journal.carriers()} if fragments else {}
+        return {f: share_read(carriers[name], carriers.values()) for f, name in fragments.items()}
 
     def failed(self, name: str) -> str | None:
         """Why a query was set aside; None if it was not."""
@@ -100,12 +107,12 @@ class Reader:
         )
 
 
-def _state(query: QueryRecord, parts: Sequence[PartRecord]) -> str:
+def _state(query: QueryRecord, parts: Sequence[PartRecord], past: Mapping[int, float]) -> str:
     if query.failed is not None and not query.running:
         return "set aside"
     if not query.running:
         return "withdrawn" if all(part.done for part in parts) else "withdrawing"
-    return "standing" if all(part.settled for part in parts) else "starting"
+    return state_of(parts, past)
 
 
 def _answered(parts: Sequence[PartRecord]) -> tuple[tuple[str, ...], int | None, int | None]:

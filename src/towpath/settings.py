@@ -13,7 +13,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -123,6 +132,33 @@ def _instant_us(value: object) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """From when on a query answers: from an event time on (None: from the beginning), or from now on."""
+
+    us: int | None = None
+    now: bool = False
+
+
+BEGINNING, NOW = Start(), Start(now=True)
+
+
+def start_of(value: object) -> Start:
+    """`beginning`, `now` or a time, as users write them."""
+    match value:
+        case Start():
+            return value
+        case "beginning":
+            return BEGINNING
+        case "now":
+            return NOW
+    try:
+        return Start(_instant_us(value))
+    except PydanticCustomError:
+        hint = "write it like 2026-01-01T00:00:00Z"
+        raise refusal(f"expected beginning, now or a time, got {shown(value)}", hint) from None
+
+
 def _not_bool(value: object) -> object:
     # YAML reads `yes` and `on` as true, which pydantic would take for the number 1.
     if isinstance(value, bool):
@@ -140,6 +176,7 @@ def _located(value: object, info: ValidationInfo) -> object:
 Duration = Annotated[int, BeforeValidator(_duration_us)]  # in microseconds
 Milliseconds = Annotated[int, BeforeValidator(_duration_ms)]
 Instant = Annotated[int, BeforeValidator(_instant_us)]  # in microseconds since 1970
+Beginning = Annotated[Start, PlainValidator(start_of)]
 Whole = Annotated[int, BeforeValidator(_not_bool)]
 Number = Annotated[float, BeforeValidator(_not_bool)]
 Location = Annotated[str, BeforeValidator(_located)]  # an absolute path, or a URL as it was written

@@ -57,7 +57,7 @@ def test_the_queries(store: Path) -> None:
 
 def test_submit_by_name(store: Path, verbs: FakeVerbs) -> None:
     result = run("submit", "q", "SELECT 1", "--node", "left", "--sink", "type=parquet", "--sink", "path=out=1")
-    assert result.stdout == "q runs on left (fragment 7)\n"
+    assert result.stdout == "q runs on left (fragment 7); its first micro-batches decide from when on it answers\n"
     settings = {"from": "now", "node": "left", "sink": {"type": "parquet", "path": "out=1"}, "sql": "SELECT 1"}
     assert verbs.asked == [Submit({"q": settings}, str(Path.cwd()))]
 

@@ -10,6 +10,7 @@ import pytest
 from towpath.control.controller import Controller, Publish, StartCarrier
 from towpath.control.history import Kind
 from towpath.control.records import BEGINNING_US, State, Status
+from towpath.settings import BEGINNING, NOW, Start
 
 from .world import CATALOG, DELAY, SECOND, World, batch_done, losses, stream, submission
 
@@ -83,13 +84,13 @@ def test_an_unknown_query_is_no_reason_to_do_anything() -> None:
 
 
 def test_what_a_carrier_starts_with_answers_for_everything(world: World) -> None:
-    world.submit(submission("q", "filter"), submission("now", "other filter", from_now=True))
-    assert world.validity("q") == world.validity("now") == EVERYTHING
+    world.submit(submission("q", "filter"))
+    assert world.validity("q") == EVERYTHING
 
 
 def test_a_late_joiner_answers_from_the_batch_that_saw_it(world: World) -> None:
     run_first(world)
-    world.submit(submission("q", "filter"))
+    world.submit(submission("q", "filter", start=NOW))
     assert world.validity("q") == UNDECIDED
     world.batch("c0", s(11, 14))
     assert world.validity("q") == (True, 12 * SECOND + 1, None)
@@ -98,7 +99,7 @@ def test_a_late_joiner_answers_from_the_batch_that_saw_it(world: World) -> None:
 def test_a_batch_with_the_old_table_confirms_nothing(world: World) -> None:
     run_first(world)
     carrier = world.carriers["c0"]
-    world.submit(submission("q", "filter"))
+    world.submit(submission("q", "filter", start=NOW))
     carrier.run_batch("c0", [s(13)], 0, 0)
     carrier.run_batch("c0", [s(20)], 0, 1)  # the table changed while the batch ran
     world.hear("c0")
@@ -110,17 +111,17 @@ def test_a_batch_with_the_old_table_confirms_nothing(world: World) -> None:
 def test_an_aggregate_over_a_join_needs_the_partners_before_its_window(world: World) -> None:
     world.submit(submission("first", "narrow join window"))
     world.batch("c0", s(10), s(12))
-    world.submit(submission("q", "join window"))
+    world.submit(submission("q", "join window", start=NOW))
     world.batch("c0", s(13), s(13))
     assert world.validity("q") == (True, 12 * SECOND + 1 + 2 * SECOND, None)
 
 
-@pytest.mark.parametrize(("from_now", "expected"), [(False, None), (True, 12 * SECOND + 1)])
-def test_who_shares_a_fragment_has_its_past_unless_asked_not_to(
-    world: World, from_now: bool, expected: int | None
+@pytest.mark.parametrize(("start", "expected"), [(BEGINNING, None), (NOW, 12 * SECOND + 1), (Start(5), 5)])
+def test_who_shares_a_fragment_has_as_much_of_its_past_as_it_asked_for(
+    world: World, start: Start, expected: int | None
 ) -> None:
     run_first(world, "filter")
-    world.submit(submission("q", "same filter", from_now=from_now))
+    world.submit(submission("q", "same filter", start=start))
     assert world.validity("q") == (True, expected, None)
 
 
@@ -305,7 +306,7 @@ def test_a_start_from_the_journal_publishes_and_starts(world: World) -> None:
 
 def test_a_joiner_is_clear_of_all_that_batches_before_a_crash_may_have_had(world: World) -> None:
     run_first(world)
-    world.submit(submission("q", "filter"))
+    world.submit(submission("q", "filter", start=NOW))
     carrier = world.carriers["c0"]
     carrier.run_batch("c0", [s(30)], 0, 0)  # nobody hears of it
     world.crash()
@@ -316,7 +317,7 @@ def test_a_joiner_is_clear_of_all_that_batches_before_a_crash_may_have_had(world
 
 def test_the_watermark_bounds_what_nobody_heard_of_where_there_is_one_input(world: World) -> None:
     run_first(world)
-    world.submit(submission("q", "filter"))
+    world.submit(submission("q", "filter", start=NOW))
     carrier = world.carriers["c0"]
     carrier.tells = False
     carrier.run_batch("c0", [s(30)], 0, 0)  # nobody hears of it
@@ -330,7 +331,7 @@ def test_a_query_starts_after_a_restart_although_one_input_is_silent(world: Worl
     world.submit(submission("j", "other join"))
     world.batch("c0", s(10), s(12))
     world.crash()
-    world.submit(submission("late", "join"))
+    world.submit(submission("late", "join", start=NOW))
     world.batch("c0", s(11), [])
     assert world.validity("late") == (True, 12 * SECOND + 1, None)
     assert not losses(world)
@@ -342,7 +343,7 @@ def test_an_input_that_stood_still_brought_nothing_that_nobody_heard_of(world: W
     world.batch("c0", s(10), s(12))
     world.carriers["c0"].run_batch("c0", [s(30), []], 0, 0)
     world.crash()
-    world.submit(submission("late", "join"))
+    world.submit(submission("late", "join", start=NOW))
     world.batch("c0", [], [])
     assert world.validity("late") == UNDECIDED, "nobody knows how far the first input had come"
     world.batch("c0", s(29), [])
@@ -352,7 +353,7 @@ def test_an_input_that_stood_still_brought_nothing_that_nobody_heard_of(world: W
 
 def test_reports_that_were_missed_are_like_a_crash(world: World) -> None:
     run_first(world)
-    world.submit(submission("q", "filter"))
+    world.submit(submission("q", "filter", start=NOW))
     carrier = world.carriers["c0"]
     carrier.run_batch("c0", [s(30)], 0, 0)
     carrier.events.clear()
@@ -377,7 +378,7 @@ def test_a_carrier_without_queries_is_started_when_one_comes(world: World) -> No
     world.batch("c0", s(13, 16))
     world.crash()
     assert not world.carriers["c0"].running
-    world.submit(submission("q", "filter"))
+    world.submit(submission("q", "filter", start=NOW))
     assert world.carriers["c0"].running
     world.batch("c0", s(17))
     assert world.validity("q") == (True, 17 * SECOND + 1, None)
@@ -395,7 +396,7 @@ def test_numbers_are_never_used_twice(world: World) -> None:
     run_first(world)
     world.withdraw("first")
     world.crash()
-    world.submit(submission("q", "filter"), submission("w", "window"))
+    world.submit(submission("q", "filter", start=NOW), submission("w", "window"))
     assert list(world.everything.fragments) == [1, 2, 3]
     assert list(world.controller.state.carriers) == ["c0", "c1"]
     assert world.query("q").id == 2

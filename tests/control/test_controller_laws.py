@@ -1,5 +1,8 @@
 """Whatever comes in between, a query's fragment has seen every tuple of the event times that the query answers for.
 
+It answers from when it was asked to, whoever else runs: exactly, if that is a time or the beginning; if it is now, for
+nothing that was known when it came or was there when its carrier was started.
+
 Random queries come and go over random micro-batches: out of order up to exactly the allowed delay and sometimes more,
 inputs of a join far apart or silent, with ticks that move their event time on, tables replaced in the middle of a
 batch, batches nobody hears of, crashes before and after acting, batches repeated with another table than the one their
@@ -17,9 +20,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from towpath.control.fence import OPEN, UNDECIDED, Step
-from towpath.control.records import BEGINNING_US, Status
+from towpath.control.records import BEGINNING_US, PartRecord, Status
 from towpath.control.resting import AFTER_S
 from towpath.errors import MoveRefused
+from towpath.settings import BEGINNING, NOW, Start
 
 from .world import DELAY, SECOND, SQL, Carrier, World, losses, submission
 
@@ -31,6 +35,7 @@ START_S = 2  # so that some tuples lie before the epoch
 BOUND = st.sampled_from((-DELAY, 1 - DELAY, -DELAY + 999, -SECOND, -1, 0, 1))
 JUMPS = st.lists(BOUND | st.integers(-DELAY // SECOND, 9).map(lambda s: s * SECOND), max_size=3)
 LATE = st.sampled_from((-DELAY - 1, -DELAY - 999, -DELAY - SECOND, -20 * SECOND))
+STARTS = st.one_of(st.just(NOW), st.just(BEGINNING), st.integers(-5, 60).map(lambda s: Start(s * SECOND)))
 
 
 class Decisions(RuleBasedStateMachine):
@@ -39,6 +44,8 @@ class Decisions(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.world = World(Path(self.folder.name) / "journal.sqlite", NODES)
         self.now_s = 0.0
+        self.asked: dict[tuple[int, int], tuple[Start, int | None]] = {}  # and what was known then
+        self.begun: set[tuple[int, int]] = set()  # parts that answer
 
     def teardown(self) -> None:
         self.world.journal.close()
@@ -46,11 +53,22 @@ class Decisions(RuleBasedStateMachine):
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
-    @rule(name=NAMES, kind=KINDS, from_now=st.booleans(), replace=st.booleans())
-    def submit(self, name: str, kind: str, from_now: bool, replace: bool = True) -> None:
+    @rule(name=NAMES, kind=KINDS, start=STARTS, replace=st.booleans())
+    def submit(self, name: str, kind: str, start: Start, replace: bool = True) -> None:
         if self.world.controller.running(name) and not replace:
             self.world.withdraw(name)
-        self.world.submit(submission(name, kind, from_now=from_now))
+        known = {name: carrier.told for name, carrier in self.world.carriers.items()}
+        self.world.submit(submission(name, kind, start=start))
+        for part in self.world.parts(name):
+            self.asked[part.query, part.branch] = start, known.get(self.carrier_of(part))
+
+    def carrier_of(self, part: PartRecord) -> str:
+        return self.world.controller.state.fragments[part.fragment].carrier
+
+    @rule()
+    def poll(self) -> None:
+        with suppress(MoveRefused):
+            self.world.poll()
 
     @rule(name=NAMES)
     def withdraw(self, name: str) -> None:
@@ -133,12 +151,12 @@ class Decisions(RuleBasedStateMachine):
         carrier.ticks[n] = (carrier.newest(n) or START_S * SECOND) + ahead * SECOND
 
     @precondition(some_run)
-    @rule(data=st.data(), heard=st.booleans())
-    def batch(self, data: st.DataObject, heard: bool) -> None:
+    @rule(data=st.data(), heard=st.booleans(), more=st.booleans())
+    def batch(self, data: st.DataObject, heard: bool, more: bool) -> None:
         name, carrier = self.carrier(data)
         oldest = data.draw(st.integers(carrier.read, len(carrier.tables) - 1))
         newest = data.draw(st.integers(oldest, len(carrier.tables) - 1))
-        carrier.run_batch(name, self.draw_times(data, carrier), oldest, newest)
+        carrier.run_batch(name, self.draw_times(data, carrier), oldest, newest, more=more)
         if heard:
             self.world.hear(name)
 
@@ -194,7 +212,7 @@ class Decisions(RuleBasedStateMachine):
             table = len(carrier.tables) - 1
             carrier.run_batch(name, self.draw_times(data, carrier), table, table)
             carrier.events.clear()
-            self.submit(data.draw(NAMES), data.draw(KINDS), False)
+            self.submit(data.draw(NAMES), data.draw(KINDS), NOW)
             carrier.starting = True
             carrier.repeat_batch(name)
 
@@ -227,6 +245,24 @@ class Decisions(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost(self) -> None:
         assert not losses(self.world)
+
+    @invariant()
+    def queries_answer_from_when_they_were_asked_to(self) -> None:
+        for (query, branch), (start, known) in self.asked.items():
+            part = self.world.controller.state.parts.get((query, branch, 0))
+            if (query, branch) in self.begun or part is None or not part.settled:
+                continue
+            self.begun.add((query, branch))
+            if part.until_us == BEGINNING_US:
+                continue  # it left before it began
+            if not start.now:
+                assert part.from_us == start.us
+                continue
+            carrier = self.world.carriers[self.carrier_of(part)]
+            before = [*carrier.backlog, *([known] if known is not None else [])]
+            assert carrier.caught_up
+            assert part.from_us is None or part.from_us > max(before, default=part.from_us - 1)
+            assert part.from_us is not None or not before
 
     @invariant()
     def turns_follow_each_other(self) -> None:

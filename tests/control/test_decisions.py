@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -18,13 +19,14 @@ from towpath.control.requests import Request
 from towpath.errors import StoreError
 from towpath.lang import parse
 from towpath.plan.cut import CUT, WHOLE
+from towpath.settings import BEGINNING, NOW
 from towpath.store import Store
 
 from .world import CATALOG, SECOND, SQL, batch_done
 
 
 def request(name: str, kind: str, fragments: str = WHOLE) -> Request:
-    return Request(parse(SQL[kind], CATALOG, name), fragments=fragments)
+    return Request(parse(SQL[kind], CATALOG, name), NOW, fragments=fragments)
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def engine(store: Store, nodes: dict[str, MagicMock]) -> Iterator[Engine]:
     with Engine(store, Journal(store.journal), nodes, CATALOG) as engine:
-        engine.submit([request("f", "filter")])
+        engine.submit([replace(request("f", "filter"), start=BEGINNING)])
         yield engine
 
 

@@ -9,6 +9,7 @@ import pytest
 from towpath.control.draining import AT_ONCE
 from towpath.control.fence import Step
 from towpath.errors import MoveRefused, NodeRefused
+from towpath.settings import NOW
 
 from .world import SECOND, World, planned_of, submission
 
@@ -58,7 +59,7 @@ def test_everything_moves_away_spread_over_the_others(world: World) -> None:
 def test_what_is_not_live_yet_moves_when_it_is(world: World) -> None:
     world.submit(submission("q", "filter"))
     flow(world, 1)
-    world.submit(submission("late", "other filter"))
+    world.submit(submission("late", "other filter", start=NOW))
     drain(world, "a")
     assert len(leave(world)) == 1
     flow(world, 2)

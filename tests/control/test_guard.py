@@ -27,6 +27,7 @@ from towpath.control.requests import Request
 from towpath.errors import RuntimeFailure, SinkError, StoreError
 from towpath.lang import parse
 from towpath.runtime.carriers import BatchDone
+from towpath.settings import NOW
 from towpath.store import Store
 
 from .world import CATALOG, SECOND, SQL, batch_done
@@ -160,7 +161,7 @@ def test_a_report_that_cannot_be_taken_in_leaves_the_carrier_in_doubt(
         faulty.setattr(Controller, "_observe", half_way)
         engine.poll()
     assert engine.carriers[0].last == 0, "what was decided half-way is forgotten"
-    engine.submit([Request(parse(SQL["other filter"], CATALOG, "g"))])
+    engine.submit([Request(parse(SQL["other filter"], CATALOG, "g"), NOW)])
     version = engine.carriers[0].version
     node.events.return_value = [batch_done(carrier.id, 2, version, [10 * SECOND])]
     engine.poll()

@@ -15,6 +15,7 @@ from towpath.placement.validate import validate
 from towpath.results.links import BEGINNING_US, Link
 from towpath.runtime.carriers import BatchDone
 from towpath.schema import is_link
+from towpath.settings import BEGINNING, Start
 
 from .world import CATALOG, SECOND, World, batch_done, cut
 
@@ -26,9 +27,9 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "journal.sqlite", NODES)
 
 
-def submit_cut(world: World, name: str, kind: str = "join window", node: str = "a") -> str:
+def submit_cut(world: World, name: str, kind: str = "join window", node: str = "a", start: Start = BEGINNING) -> str:
     """Returns the name of the link."""
-    link, query = cut(name, kind, node=node)
+    link, query = cut(name, kind, node=node, start=start)
     known = world.controller.running(link.name) is not None
     world.submit(*([query] if known else [link, query]))
     return link.name
@@ -92,7 +93,7 @@ def test_a_reader_is_live_once_its_carrier_reads_the_link(world: World) -> None:
 
 
 def test_it_answers_from_where_the_link_counts(world: World) -> None:
-    name = submit_cut(world, "q")
+    name = submit_cut(world, "q", start=Start(5 * SECOND + 1))
     batch(world, "q", 0, 12 * SECOND, {(name, world.query(name).id): 5 * SECOND})
     assert world.validity("q") == (True, 5 * SECOND + 1, None)
 
@@ -103,9 +104,9 @@ def test_it_answers_from_where_the_link_is_whole(world: World) -> None:
     maker = world.controller.state.fragments[world.part(other).fragment].carrier
     world.batch(maker, [20 * SECOND], [20 * SECOND])
     batch(world, "other", 0, 5 * SECOND, {(other, world.query(other).id): BEGINNING_US})
-    name = submit_cut(world, "q")
-    world.batch(maker, [30 * SECOND], [31 * SECOND])
     begin = 20 * SECOND + 1
+    name = submit_cut(world, "q", start=Start(begin + 2 * SECOND))
+    world.batch(maker, [30 * SECOND], [31 * SECOND])
     assert told(world)[name].turns[0].from_us == begin
     batch(world, "q", 1, 40 * SECOND, {(name, world.query(name).id): 5 * SECOND})
     assert world.validity("q") == (True, begin + 2 * SECOND, None)

@@ -8,6 +8,7 @@ import pytest
 
 from towpath.control.history import Kind
 from towpath.control.resting import AFTER_S
+from towpath.settings import NOW
 
 from .world import SECOND, World, batch_done, submission
 
@@ -79,7 +80,7 @@ def test_one_that_is_needed_again_in_time_goes_on(world: World) -> None:
     world.withdraw("q")
     read(world, DONE_S)
     pass_time(world, 0.0)
-    world.submit(submission("again", "filter", from_now=True))
+    world.submit(submission("again", "filter", start=NOW))
     pass_time(world, AFTER_S)
     assert left in running(world)
     world.withdraw("again")
@@ -96,7 +97,7 @@ def test_what_it_says_after_it_was_told_to_stop_does_no_harm(world: World) -> No
 
 def test_a_query_that_needs_it_again_starts_it_and_answers_for_what_comes(world: World) -> None:
     left = stopped(world)
-    world.submit(submission("again", "filter", from_now=True))
+    world.submit(submission("again", "filter", start=NOW))
     assert left in running(world) and carrier_of(world, "again") == left
     for second in range(DONE_S + 1, DONE_S + 7):
         read(world, second)

@@ -17,6 +17,7 @@ from towpath.plan.cut import CUT, plan
 from towpath.plan.pipeline import pipelines
 from towpath.runtime.carriers import BatchDone
 from towpath.schema import LINK, Catalog, Column, Stream, Type, in_time_from
+from towpath.settings import BEGINNING, Start
 
 SECOND = 1_000_000
 DELAY = 3 * SECOND
@@ -58,19 +59,19 @@ def planned_of(sql: str) -> Submission:
     return next(p for p in map(_planned, SQL) if p.sql == sql)
 
 
-def submission(name: str, kind: str, *, from_now: bool = False, node: str | None = None) -> Submission:
+def submission(name: str, kind: str, *, start: Start = BEGINNING, node: str | None = None) -> Submission:
     planned = _planned(kind)
-    return Submission(name, planned.sql, planned.columns, planned.pipelines, from_now, node=node)
+    return Submission(name, planned.sql, planned.columns, planned.pipelines, start, node=node)
 
 
-def cut(name: str, kind: str, *, node: str | None = None) -> tuple[Submission, Submission]:
+def cut(name: str, kind: str, *, node: str | None = None, start: Start = BEGINNING) -> tuple[Submission, Submission]:
     """A query in two pieces: what makes its derived stream, and itself."""
     query = parse(SQL[kind], CATALOG, name)
     made = plan(query, CATALOG, CUT)
     (derived,) = made.derived
     link = Submission(derived.stream.name, query.sql, derived.columns, (derived.pipeline,), origin=LINK, node=node)
     columns = tuple(c.name for c in query.columns)
-    return link, Submission(name, query.sql, columns, made.pipelines, node=node, fragments=CUT)
+    return link, Submission(name, query.sql, columns, made.pipelines, start, node=node, fragments=CUT)
 
 
 def batch_done(
@@ -84,9 +85,10 @@ def batch_done(
     begins: Sequence[str] = (),
     ends: Sequence[str] = (),
     bounds: Sequence[int | None] = (),
+    more: bool = False,
 ) -> BatchDone:
     places = (tuple(begins), tuple(ends), tuple(bounds))
-    return BatchDone(carrier, number, version, tuple(newest), watermark, 1, (), 0, 0.1, {}, first, *places)
+    return BatchDone(carrier, number, version, tuple(newest), watermark, 1, (), 0, 0.1, {}, first, *places, more=more)
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,9 @@ class Carrier:
     watermark: int | None = None  # the highest that a batch had
     tells: bool = False  # its positions are event times, as those of feeds are
     ticks: dict[int, int] = field(default_factory=dict)  # by input, for the next batch
+    told: int | None = None  # the newest event time that was heard of
+    backlog: list[int] = field(default_factory=list)  # what was there when it was started, as far as it was heard of
+    caught_up: bool = False  # that is all of it
 
     def publish(self, version: int, change: TableChange) -> None:
         assert change.since is None or change.since == self.tables[-1].version
@@ -146,14 +151,16 @@ class Carrier:
         late = [] if newest is None else [in_time_from(newest, DELAY)]
         return event_us >= max([*late, *([] if watermark is None else [watermark])], default=event_us)
 
-    def run_batch(self, name: str, times: Sequence[Sequence[int]], oldest: int, newest: int) -> None:
+    def run_batch(
+        self, name: str, times: Sequence[Sequence[int]], oldest: int, newest: int, *, more: bool = False
+    ) -> None:
         """A batch of which some parts read table `oldest`, others `newest`: it may last over a publication."""
         read = self.tables[oldest : newest + 1]
         seen = frozenset.intersection(*(t.fragments for t in read))
         good = tuple(tuple(t for t in some if self.in_time(n, t)) for n, some in enumerate(times))
         late = tuple(tuple(t for t in some if not self.in_time(n, t)) for n, some in enumerate(times))
         batch = Batch(good, seen, late, tuple(self.ticks.get(n) for n in range(self.inputs)))
-        self._report(name, self.tables[oldest].version, batch)
+        self._report(name, self.tables[oldest].version, batch, more=more)
         self.batches.append(batch)
         self.ticks.clear()
         self.read = newest
@@ -167,11 +174,11 @@ class Carrier:
         self.batches.append(again)
         self.read = len(self.tables) - 1
 
-    def _report(self, name: str, version: int, batch: Batch) -> None:
+    def _report(self, name: str, version: int, batch: Batch, *, more: bool = False) -> None:
         watermark, inputs = self.next_watermark(), range(self.inputs)
         newest = [max(batch.of(n), default=None) for n in inputs]
         read = [sum(len(b.of(n)) for b in self.batches) for n in inputs]
-        done = batch_done(name, len(self.batches), version, newest, watermark, first=self.starting)
+        done = batch_done(name, len(self.batches), version, newest, watermark, first=self.starting, more=more)
         self.events.append(
             replace(
                 done,
@@ -214,11 +221,29 @@ class World:
                 case StartCarrier():
                     assert not carrier.running
                     carrier.running = carrier.starting = True
+                    carrier.backlog, carrier.caught_up = [], False
                 case StopCarrier():
                     carrier.running = False
 
     def submit(self, *submissions: Submission) -> None:
-        self.act(self.controller.submit(submissions))
+        """Who needs the past gets it in the same step."""
+        self.act([*self.controller.submit(submissions), *self._read_past()])
+
+    def _read_past(self) -> list[Instruction]:
+        queries = self.controller.state.queries
+        asked = [(p, planned_of(queries[p.query].sql).pipelines[p.select]) for p in self.controller.lacking()]
+        return self.controller.catch_up(asked) if asked else []
+
+    def poll(self) -> None:
+        """What the engine does between events: who has caught up sets out, who waits for the past gets it."""
+        for fragment, node, reason in self.controller.leaving():
+            part = self.controller.users(fragment)[0]
+            pipeline = planned_of(self.query_of(part).sql).pipelines[part.select]
+            self.act(self.controller.move(fragment, pipeline, node, reason))
+        self.act(self._read_past())
+
+    def query_of(self, part: PartRecord) -> QueryRecord:
+        return self.controller.state.queries[part.query]
 
     def withdraw(self, name: str) -> None:
         self.act(self.controller.withdraw(name))
@@ -242,15 +267,20 @@ class World:
     def hear(self, name: str, events: int | None = None) -> None:
         carrier = self.carriers[name]
         for event in carrier.events[:events]:
+            newest = [us for us in event.newest_us if us is not None]
+            carrier.told = max([*newest, *([] if carrier.told is None else [carrier.told])], default=None)
+            if not carrier.caught_up:
+                carrier.backlog += newest
+                carrier.caught_up = not event.more
             self.act(self.controller.handle(event))
             carrier.heard = event.batch + 1
         del carrier.events[:events]
         self.save()
 
-    def batch(self, name: str, *times: Sequence[int]) -> None:
+    def batch(self, name: str, *times: Sequence[int], more: bool = False) -> None:
         """A batch that reads the table of now and is heard at once."""
         carrier = self.carriers[name]
-        carrier.run_batch(name, times, len(carrier.tables) - 1, len(carrier.tables) - 1)
+        carrier.run_batch(name, times, len(carrier.tables) - 1, len(carrier.tables) - 1, more=more)
         self.hear(name)
 
     def crash(self) -> None:

@@ -72,8 +72,8 @@ def live(running: Towpath, nodes: dict[str, Any], batch: int = 0) -> None:
 def test_queries_come_together(verbs: JobVerbs, nodes: dict[str, Any]) -> None:
     taken = submit(verbs, q=FILTER, both=UNION)
     assert [(q.name, q.state, q.fragments, q.nodes) for q in taken] == [
-        ("q", "standing", [1], ["left"]),
-        ("both", "standing", [2, 3], ["left"]),
+        ("q", "starting", [1], ["left"]),
+        ("both", "starting", [2, 3], ["left"]),
     ]
     nodes["left"].start.assert_called_once()
     assert [q.name for q in verbs.queries()] == ["both", "q"]

@@ -31,6 +31,7 @@ from towpath.errors import MoveRefused, RuntimeFailure
 from towpath.lang import parse
 from towpath.results import read
 from towpath.runtime.carriers import BatchDone, Event
+from towpath.settings import NOW
 
 LOOK_S = 0.3
 AFTERWARDS_S = 4.0  # for so long after its fence a moved query is still followed
@@ -153,7 +154,7 @@ def _requests(plan: Plan, nodes: Sequence[str], say: Say) -> list[Request]:
     for seconds in plan.large_s:
         for n in range(LARGE_MOVED + 1):
             query = parse(_large(seconds, n), catalog, f"{LARGE}{seconds}-{n}")
-            found.append(Request(query, from_now=True, node=nodes[0]))
+            found.append(Request(query, NOW, node=nodes[0]))
     return found
 
 

@@ -22,6 +22,7 @@ from towpath.errors import RuntimeFailure
 from towpath.job import Job
 from towpath.lang import parse
 from towpath.schema import Column, Stream, Type
+from towpath.settings import NOW
 from towpath.spark.capped import capped
 from towpath.spark.server import Server
 from towpath.streams.definition import StreamDef
@@ -210,8 +211,7 @@ def _alerts(job: Job, kind: str, node: str | None, copies: int) -> list[Request]
     # Different thresholds: equal queries would share a fragment, and with it the node.
     texts = [sql.format(channel=n, least=copies) for n in range(FOLLOWED)]
     return [
-        Request(parse(text, job.catalog, f"{kind}-{n}"), from_now=True, node=node, copies=copies)
-        for n, text in enumerate(texts)
+        Request(parse(text, job.catalog, f"{kind}-{n}"), NOW, node=node, copies=copies) for n, text in enumerate(texts)
     ]
 
 

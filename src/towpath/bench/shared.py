@@ -17,6 +17,7 @@ from towpath.job import Job, ResultsDef
 from towpath.lang import parse
 from towpath.nodes import EmbeddedNode
 from towpath.runtime.carriers import BatchDone
+from towpath.settings import NOW
 
 TELL_EVERY = 2000  # queries
 
@@ -38,7 +39,7 @@ class Requests:
     def first(self, n: int) -> Sequence[Request]:
         while len(self._made) < n:
             number = len(self._made)
-            self._made.append(Request(parse(self._kind.sql(number), self._catalog, f"q{number}"), from_now=True))
+            self._made.append(Request(parse(self._kind.sql(number), self._catalog, f"q{number}"), NOW))
             if number % TELL_EVERY == TELL_EVERY - 1:
                 self._say(f"{number + 1:,} of {n:,} queries parsed")
         return self._made[:n]

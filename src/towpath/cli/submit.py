@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from towpath.cli.finding import Found, commands_service
-from towpath.cli.output import counted, json_option, print_json, working
+from towpath.cli.output import counted, event_time, json_option, print_json, working
 from towpath.errors import StoreError
+from towpath.service.messages import QueryStatus
 
 
 @click.command("submit", epilog='Example: towpath submit hot "SELECT auction, price FROM bids WHERE price > 900"')
@@ -21,10 +22,10 @@ from towpath.errors import StoreError
 @click.option(
     "--from",
     "start",
-    type=click.Choice(["now", "beginning"]),
+    metavar="now|beginning|TIME",
     default="now",
     show_default=True,
-    help="What they answer for; an equal query's past is only there if one runs.",
+    help="From when on they answer; for the past, what the streams still have is read again.",
 )
 @commands_service
 @json_option
@@ -48,7 +49,14 @@ def command(
         return
     for query in taken:
         fragments = f"fragment{'s' if len(query.fragments) > 1 else ''} {', '.join(map(str, query.fragments))}"
-        click.echo(f"{query.name} runs on {', '.join(query.nodes)} ({fragments})")
+        click.echo(f"{query.name} runs on {', '.join(query.nodes)} ({fragments}); {_begins(query)}")
+
+
+def _begins(query: QueryStatus) -> str:
+    if query.state == "starting":
+        return "its first micro-batches decide from when on it answers"
+    since = "the beginning" if query.from_us is None else event_time(query.from_us)
+    return f"it answers from {since} on" + (f" ({query.state})" if query.state.startswith("catching") else "")
 
 
 def _texts(words: tuple[str, ...]) -> dict[str, str]:

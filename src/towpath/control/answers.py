@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from towpath.control.journal import Journal
-from towpath.control.records import BEGINNING_US, PartRecord, QueryRecord
+from towpath.control.records import BEGINNING_US, CarrierRecord, PartRecord, QueryRecord
 from towpath.plan.assignment import NOBODY
 from towpath.results import Part
 from towpath.store import Store
@@ -31,6 +31,26 @@ def _read_part(store: Store, part: PartRecord, carrier: str) -> Part:
     times = (part.from_us, part.until_us, part.windowed, part.moved_us, part.held_us)
     made = Part(store.results(carrier), fragment, part.columns, *times, part.select, part.branch, part.keys)
     return replace(made, ceded_us=part.ceded_us)
+
+
+def share_read(carrier: CarrierRecord, carriers: Iterable[CarrierRecord]) -> float:
+    """How much of the past a carrier has read again, by event time: from 0 to 1, where the others are."""
+    classes = set(carrier.template.family.classes)
+    ahead = [c.newest_us for c in carriers if not c.past and classes & set(c.template.family.classes)]
+    there_us = max((us for us in ahead if us is not None), default=None)
+    here_us, first_us = carrier.newest_us, carrier.first_us
+    if there_us is None or (here_us is not None and here_us >= there_us):
+        return 1.0
+    return 0.0 if here_us is None or first_us is None else (here_us - first_us) / (there_us - first_us)
+
+
+def state_of(parts: Iterable[PartRecord], past: Mapping[int, float]) -> str:
+    """The state of a query that runs; `past` has how much was read again for fragments that need it."""
+    now = [part for part in parts if part.moved_us is None]
+    if not all(part.settled for part in now):
+        return "starting"
+    share = min((past.get(part.fragment, 1.0) for part in now), default=1.0)
+    return "standing" if share >= 1 else f"catching up {int(share * 100)}%"
 
 
 def _between(pick: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:

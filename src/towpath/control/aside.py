@@ -92,10 +92,10 @@ class Aside:
         ledger = self._ledger
         ledger.broken.add(carrier)
         del ledger.runs[carrier]
-        node = ledger.state.carriers[carrier].node
+        node, past = ledger.state.carriers[carrier].node, ledger.state.carriers[carrier].past
         fresh: dict[str, None] = {}
         for half in halves:
-            made = [ledger.new_carrier(t, node) for t in merge_all(map(template_of, half.values()))]
+            made = [ledger.new_carrier(t, node, past=past) for t in merge_all(map(template_of, half.values()))]
             for number, pipeline in half.items():
                 home = next(c for c in made if c.template.covers(template_of(pipeline)))
                 ledger.transplant(ledger.state.fragments[number], pipeline, home)

@@ -20,12 +20,13 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from towpath.control.aside import Aside
+from towpath.control.beginnings import Beginnings
 from towpath.control.copies import Copies
 from towpath.control.draining import Draining
 from towpath.control.failover import Failover
 from towpath.control.fence import UNDECIDED
 from towpath.control.forgetting import Forgetting
-from towpath.control.history import Kind
+from towpath.control.history import Kind, event_text
 from towpath.control.ledger import Instruction, Ledger, Publish, StartCarrier, StopCarrier
 from towpath.control.links import Links
 from towpath.control.moves import Moves
@@ -73,13 +74,16 @@ class Controller:
     def _know(self, ledger: Ledger) -> None:
         self.state = ledger.state
         self._ledger = ledger
-        self._moves = Moves(self._ledger)
+        self.links = Links(self._ledger)
+        self._beginnings = Beginnings(self._ledger, self.links)
+        self._moves = Moves(self._ledger, self._beginnings.decide)
         self._draining = Draining(self._ledger, self._moves)
         self._resting = Resting(self._ledger)
         self._copies = Copies(self._ledger, self._moves)
         self._failover = Failover(self._ledger)
-        self.links = Links(self._ledger)
-        self._queries = Queries(self._ledger, self._moves, self.links)
+        self._queries = Queries(self._ledger, self._moves, self.links, self._beginnings)
+        self._beginnings.waits = self._queries.endings.waits
+        self._beginnings.begin()
         self.forgetting = Forgetting(self._ledger, self._queries)
         self._aside = Aside(self._ledger, self._moves, self._queries, self.links)
 
@@ -151,6 +155,19 @@ class Controller:
 
     def change_sink(self, name: str, sink: dict[str, str] | None) -> None:
         self._queries.change_sink(name, sink)
+
+    def lacking(self) -> list[PartRecord]:
+        """The parts of queries for which the past is to be read again now."""
+        return self._beginnings.lacking()
+
+    def catch_up(self, asked: Sequence[tuple[PartRecord, Pipeline]]) -> list[Instruction]:
+        """Begins to read the past again for such parts, each given with what it computes."""
+        return self._queries.catch_up(asked)
+
+    @property
+    def reads_past(self) -> bool:
+        """Whether the past is read again, or has to be."""
+        return self._beginnings.behind
 
     # --- carriers that fail ------------------------------------------------------------------------------------------
 
@@ -275,7 +292,8 @@ class Controller:
         """Fragments that can set out now from where they should not be, each with the node it is to go to, and why."""
         drained = [(f, node, f"{self.node_of(f)} is being drained") for f, node in self._draining.leaving()]
         apart = [(f, node, "another copy of the query is on that node, too") for f, node in self._copies.parting()]
-        return drained or apart
+        behind = [(f, node, "it has caught up") for f, node in self._beginnings.leaving()]
+        return drained or apart or behind
 
     def stop_unneeded(self, now_s: float) -> list[Instruction]:
         """Stops carriers that nobody has needed for a while, by a clock that only goes on."""
@@ -299,6 +317,8 @@ class Controller:
         self._observe(carrier, event)
         if run is None:
             return []  # its last micro-batch, heard after it was told to stop: nobody needs it
+        behind = not run.caught_up
+        run.hear(event)
         for fragment in list(self._ledger.waiting.get(carrier.id, {}).values()):
             if fragment.status is Status.LEAVING:
                 self._let_go(fragment, event)
@@ -306,6 +326,8 @@ class Controller:
                 self._confirm(fragment, before_us, self.links.begin_us(fragment, event.joined))
         for fragment in list(self._ledger.banned.get(carrier.id, {}).values()):
             self._let_go(fragment, event)
+        if behind and run.caught_up:
+            self._catch(carrier.id)
         return [
             *self._moves.handle(event, before_us, newest_before_us),
             *self._queries.endings.handle(event, before_us),
@@ -313,12 +335,28 @@ class Controller:
 
     def rest(self, carrier: str) -> list[Instruction]:
         """A carrier was found at rest, and all that it did before was heard of."""
-        return self._queries.endings.rest(carrier) if carrier in self._ledger.runs else []
+        run = self._ledger.runs.get(carrier)
+        if run is None:
+            return []
+        if not run.caught_up:
+            run.rest(self.state.carriers[carrier].newest_us)
+            self._catch(carrier)
+        return self._queries.endings.rest(carrier)
 
     @property
     def undecided(self) -> Set[str]:
-        """The carriers that have yet to tell where queries end that leave."""
-        return self._queries.endings.undecided()
+        """The carriers that have yet to tell where queries end that leave, or begin; that they rest tells as much."""
+        return self._queries.endings.undecided() | self._beginnings.awaited()
+
+    def _catch(self, carrier: str) -> None:
+        """It has read what was there when it was started."""
+        record = self.state.carriers[carrier]
+        self._beginnings.decide_now()
+        if record.past:
+            reached = event_text(record.newest_us) if record.newest_us is not None else "where there is nothing yet"
+            self._ledger.tell(
+                Kind.CAUGHT_UP, f"carrier {carrier} has caught up: it is at {reached}", nodes=[record.node]
+            )
 
     def resume(self) -> list[Instruction]:
         """After a start from the journal: which carriers to run."""
@@ -352,7 +390,7 @@ class Controller:
         del self._ledger.waiting[fragment.carrier][fragment.id]
         self._ledger.note(fragment)
         for part in self._ledger.users.get(fragment.id, []):
-            self._queries.begin(part, fragment)
+            self._beginnings.decide(part)
 
     def _let_go(self, fragment: FragmentRecord, event: BatchDone) -> None:
         assert fragment.until_us is not None, "decided when it left"
@@ -390,6 +428,7 @@ class Controller:
             for times in zip(before, event.newest_us, strict=True)
         )
         self._tell_late(carrier, event)
+        carrier.first_us = carrier.newest_us if carrier.first_us is None else carrier.first_us
         carrier.watermark_us = event.watermark_us
         carrier.last = event.batch
         carrier.late = tuple(

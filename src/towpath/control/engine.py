@@ -24,7 +24,7 @@ from towpath.control.linkfiles import LinkFiles, concerns_links
 from towpath.control.memory import Memory
 from towpath.control.quarantine import Quarantine
 from towpath.control.records import BEGINNING_US, CarrierRecord, PartRecord
-from towpath.control.requests import Request, changed, is_as, pipeline_of, submissions, take_in
+from towpath.control.requests import Request, changed, is_as, pipeline_of, read_past, submissions, take_in
 from towpath.errors import RuntimeFailure, StoreError, UnknownQueryError
 from towpath.plan.pipeline import Pipeline
 from towpath.results import Part, committed
@@ -111,6 +111,7 @@ class Engine:
             self.admit(asked)
         with self._decision() as todo:
             todo += take_in(wanted, self.controller, self._catalog)
+            todo += read_past(self.controller, self._catalog)
 
     def is_aside(self, request: Request) -> bool:
         """Whether just this was set aside, and would fail again."""
@@ -181,7 +182,8 @@ class Engine:
 
     def _pipeline_of(self, fragment: int) -> Pipeline:
         part = self.controller.users(fragment)[0]
-        return pipeline_of(part, self.controller.state.queries[part.query], self._catalog)
+        signature = self.controller.state.fragments[fragment].signature
+        return pipeline_of(part, self.controller.state.queries[part.query], self._catalog, signature)
 
     # --- time passes -------------------------------------------------------------------------------------------------
 
@@ -204,7 +206,7 @@ class Engine:
                     self._quarantine.hear(event)
         with self.guard.around("starting carriers again"):
             self._quarantine.look()
-        with self.guard.around("deciding where queries end that leave"):
+        with self.guard.around("deciding where queries end and begin"):
             self._ask_the_silent()
         with self.guard.around("moving what is to move"):
             self._empty_nodes()
@@ -270,6 +272,7 @@ class Engine:
         with self._decision() as todo:
             for fragment, node, reason in self.controller.leaving():
                 todo += self.controller.move(fragment, self._pipeline_of(fragment), node, reason)
+            todo += read_past(self.controller, self._catalog)
             todo += self.controller.stop_unneeded(self._clock())
 
     def _tick_idle(self) -> None:
@@ -353,6 +356,10 @@ class Engine:
     def catch_up(self) -> list[Event]:
         """As `settle`; those who read links go on until they have all that is released, and are done with it."""
         events = self._settle_and_hear()
+        for _ in range(ROUNDS):
+            if not self.controller.reads_past:
+                break
+            events += self._settle_and_hear()
         for _ in range(ROUNDS if self._readers() else 0):
             behind = any(self._links.behind(carrier) for carrier in self._readers())
             # Also when they have read it all: maybe a moment ago, and windows close with the micro-batch after that.

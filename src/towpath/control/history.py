@@ -33,6 +33,8 @@ class Kind(StrEnum):
     NODE_JOINED = "node joined"
     NODE_LEFT = "node left"
     NODE_DRAINING = "node draining"
+    CATCHING_UP = "catching up"
+    CAUGHT_UP = "caught up"
     ADVICE = "advice"
     CONTROLLER_STARTED = "controller started"
     CONTROLLER_STOPPED = "controller stopped"

@@ -23,6 +23,7 @@ from towpath.control.records import (
     PartRecord,
     QueryRecord,
     Record,
+    Since,
     State,
     Status,
     StreamRecord,
@@ -36,7 +37,7 @@ BEGUN = (
     "(failed IS NOT NULL OR EXISTS (SELECT 1 FROM parts WHERE query = queries.id AND settled "
     f"AND (until_us IS NULL OR until_us != {BEGINNING_US})))"
 )
-FORMAT = 10  # raised when the tables change
+FORMAT = 11  # raised when the tables change
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -44,7 +45,7 @@ CREATE TABLE IF NOT EXISTS carriers (
     id TEXT PRIMARY KEY, node TEXT NOT NULL, template TEXT NOT NULL, delay_us INTEGER NOT NULL,
     version INTEGER NOT NULL, inputs_us TEXT NOT NULL, watermark_us INTEGER,
     late TEXT NOT NULL, epoch INTEGER NOT NULL, last INTEGER NOT NULL, highest_us INTEGER, doubtful TEXT NOT NULL,
-    ends TEXT NOT NULL, unheard INTEGER NOT NULL);
+    ends TEXT NOT NULL, unheard INTEGER NOT NULL, past INTEGER NOT NULL, first_us INTEGER);
 CREATE TABLE IF NOT EXISTS fragments (
     id INTEGER PRIMARY KEY, signature TEXT NOT NULL, carrier TEXT NOT NULL, rows TEXT NOT NULL,
     lookback_us INTEGER NOT NULL, span_us INTEGER NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
@@ -53,7 +54,7 @@ CREATE TABLE IF NOT EXISTS parts (
     query INTEGER NOT NULL, branch INTEGER NOT NULL, turn INTEGER NOT NULL, fragment INTEGER NOT NULL,
     columns TEXT NOT NULL, windowed INTEGER NOT NULL, settled INTEGER NOT NULL, from_us INTEGER, until_us INTEGER,
     moved_us INTEGER, held_us INTEGER, keys TEXT NOT NULL, "select" INTEGER NOT NULL, ceded_us INTEGER,
-    deciding INTEGER, done INTEGER NOT NULL,
+    deciding INTEGER, done INTEGER NOT NULL, since TEXT NOT NULL, asked_us INTEGER,
     PRIMARY KEY (query, branch, turn));
 CREATE TABLE IF NOT EXISTS queries (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, sql TEXT NOT NULL, running INTEGER NOT NULL, sink TEXT,
@@ -236,6 +237,17 @@ class Journal:
         found = self._db.execute(f"SELECT * FROM queries WHERE id IN ({newest}) ORDER BY name")
         return [(query, parts[query.id]) for query in map(_query, found)]
 
+    def carriers(self) -> list[CarrierRecord]:
+        return [_carrier(row) for row in self._db.execute("SELECT * FROM carriers")]
+
+    def fragments_of_past(self) -> dict[int, str]:
+        """Those in carriers that read the past again, and which."""
+        live = "f.status IN ('joining', 'live')"
+        found = self._db.execute(
+            f"SELECT f.id, c.id FROM fragments f JOIN carriers c ON c.id = f.carrier WHERE c.past AND {live}"
+        )
+        return dict(found.fetchall())
+
     def with_sinks(self) -> list[QueryRecord]:
         """The queries that have a sink of their own which does not have everything yet."""
         found = self._db.execute("SELECT * FROM queries WHERE sink IS NOT NULL AND NOT fed ORDER BY id")
@@ -293,7 +305,7 @@ def _row(record: Record) -> tuple[str, tuple[Any, ...]]:
             counts = (record.watermark_us, json.dumps(record.late), record.epoch, record.last)
             doubts = (record.highest_us, json.dumps(record.doubtful), json.dumps(record.ends), record.unheard)
             what = (record.id, record.node, template, record.delay_us, record.version)
-            return "carriers", (*what, inputs, *counts, *doubts)
+            return "carriers", (*what, inputs, *counts, *doubts, record.past, record.first_us)
         case FragmentRecord():
             rows = json.dumps([{k: dump_value(v) for k, v in row.items()} for row in record.rows])
             name = (record.id, record.signature, record.carrier)
@@ -337,7 +349,7 @@ def _told(entry: Entry) -> tuple[Any, ...]:
 
 def _carrier(row: tuple[Any, ...]) -> CarrierRecord:
     number, node, template, delay_us, version, inputs_us, watermark_us, late, epoch, last, *doubts = row
-    highest_us, doubtful, ends, unheard = doubts
+    highest_us, doubtful, ends, unheard, past, first_us = doubts
     return CarrierRecord(
         number,
         node,
@@ -353,6 +365,8 @@ def _carrier(row: tuple[Any, ...]) -> CarrierRecord:
         tuple(json.loads(doubtful)),
         tuple(json.loads(ends)),
         unheard,
+        bool(past),
+        first_us,
     )
 
 
@@ -363,10 +377,11 @@ def _fragment(row: tuple[Any, ...]) -> FragmentRecord:
 
 
 def _part(row: tuple[Any, ...]) -> PartRecord:
-    query, branch, turn, fragment, columns, windowed, settled, *times, keys, select, ceded_us, deciding, done = row
+    *times, keys, select, ceded_us, deciding, done, since, asked_us = row[7:]
+    query, branch, turn, fragment, columns, windowed, settled = row[:7]
     names = tuple((out, log) for out, log in json.loads(columns))
     part = PartRecord(query, branch, turn, fragment, names, bool(windowed), bool(settled), *times)
-    how = {"ceded_us": ceded_us, "deciding": deciding, "done": bool(done)}
+    how = {"ceded_us": ceded_us, "deciding": deciding, "done": bool(done), "since": Since(since), "asked_us": asked_us}
     return replace(part, keys=tuple(json.loads(keys)), select=select, **how)
 
 

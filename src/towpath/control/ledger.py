@@ -91,6 +91,16 @@ class Ledger:
         self.answered[part.fragment] += 1
         self.users.setdefault(part.fragment, []).append(part)
 
+    def change_seat(self, part: PartRecord, fragment: int, columns: Iterable[str], keys: Iterable[str]) -> None:
+        """Another fragment answers a part that has answered nothing yet, in those columns of its results log."""
+        if part in self.users.get(part.fragment, []):
+            self.users[part.fragment].remove(part)
+        self.remove_part(part)
+        part.fragment, part.held_us, part.keys = fragment, None, tuple(keys)
+        part.columns = tuple((out, name) for (out, _), name in zip(part.columns, columns, strict=True))
+        self.add_part(part)
+        self.note(part)
+
     def remove_part(self, part: PartRecord) -> None:
         del self.state.parts[part.query, part.branch, part.turn]
         self.answered[part.fragment] -= 1
@@ -158,7 +168,8 @@ class Ledger:
 
     def covering(self, template: Template, node: str | None) -> CarrierRecord | None:
         """A carrier that can take a shape in, on one node or on any."""
-        here = (c for c in self.state.carriers.values() if c.id not in self.broken and self._suits(c, node))
+        here = (c for c in self.state.carriers.values() if not c.past and c.id not in self.broken)
+        here = (c for c in here if self._suits(c, node))
         return next((c for c in here if c.template.covers(template)), None)
 
     def _suits(self, carrier: CarrierRecord, node: str | None) -> bool:
@@ -178,8 +189,13 @@ class Ledger:
                     wide = wider
             self.new_carrier(wide, node)
 
-    def new_carrier(self, template: Template, node: str) -> CarrierRecord:
-        carrier = CarrierRecord(f"c{next(self._carrier_numbers)}", node, template, self._delay(template.family))
+    def new_past_carriers(self, templates: Iterable[Template], node: str) -> list[CarrierRecord]:
+        """Carriers that read the past again, as few as possible."""
+        return [self.new_carrier(template, node, past=True) for template in merge_all(templates)]
+
+    def new_carrier(self, template: Template, node: str, *, past: bool = False) -> CarrierRecord:
+        number, delay_us = next(self._carrier_numbers), self._delay(template.family)
+        carrier = CarrierRecord(f"c{number}", node, template, delay_us, past=past)
         self.state.carriers[carrier.id] = carrier
         self.note(carrier)
         return carrier
@@ -238,14 +254,23 @@ class Ledger:
 
     def reusable(self, pipeline: Pipeline, node: str | None) -> FragmentRecord | None:
         """A fragment with an equal signature, in a carrier that also has the columns asked for."""
+        return next((f for f in self._equal(pipeline, node) if not self.carrier_of(f).past), None)
+
+    def answering(self, pipeline: Pipeline, node: str | None, asked_us: int | None) -> FragmentRecord | None:
+        """One that answers from an event time on already (None: from the beginning), and be it about to catch up."""
+        return next((f for f in self._equal(pipeline, node) if f.answers_from(asked_us)), None)
+
+    def _equal(self, pipeline: Pipeline, node: str | None) -> Iterator[FragmentRecord]:
         for fragment in self._by_signature.get(pipeline.signature, {}).values():
             carrier = self.carrier_of(fragment)
             if carrier.template.covers(template_of(pipeline)) and self._suits(carrier, node):
-                return fragment
-        return None
+                yield fragment
 
-    def new_fragment(self, pipeline: Pipeline, node: str | None) -> FragmentRecord:
-        carrier = self.covering(template_of(pipeline), node)
+    def new_fragment(
+        self, pipeline: Pipeline, node: str | None, carrier: CarrierRecord | None = None
+    ) -> FragmentRecord:
+        """In that carrier, else in one that covers it."""
+        carrier = carrier or self.covering(template_of(pipeline), node)
         assert carrier is not None, "carriers were made before fragments"
         number = next(self._fragment_ids)
         reach = max(s.range_us for s in pipeline.sources) if len(pipeline.sources) > 1 else 0

@@ -98,6 +98,14 @@ class Links:
         turns = (part for query in self._running.values() for part in self._turns(query))
         return {self._ledger.state.fragments[part.fragment].carrier for part in turns}
 
+    def makers_of(self, name: str) -> list[str]:
+        """The carriers that make a link, or have made it."""
+        turns = self._turns(self._running[name]) if name in self._running else []
+        return list(dict.fromkeys(self._ledger.state.fragments[part.fragment].carrier for part in turns))
+
+    def is_read(self, name: str) -> bool:
+        return bool(self._readers.get(name))
+
     def fragments(self) -> set[int]:
         """The fragments whose turn it is to make a link."""
         return {self._turns(query)[-1].fragment for query in self._running.values()}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 
 from towpath.control.fence import UNDECIDED, Happening, Step, after
 from towpath.control.history import STEPS, Kind, event_text
 from towpath.control.ledger import Instruction, Ledger
-from towpath.control.records import BEGINNING_US, FragmentRecord, MoveRecord, Status
+from towpath.control.records import BEGINNING_US, FragmentRecord, MoveRecord, PartRecord, Status
 from towpath.errors import MoveRefused
 from towpath.plan.assignment import group_columns, log_columns
 from towpath.plan.pipeline import Pipeline
@@ -21,8 +22,9 @@ LEAST_AHEAD_US = 1
 
 
 class Moves:
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, decide: Callable[[PartRecord], None]) -> None:
         self._ledger = ledger
+        self._settle = decide  # from when on a part answers that does not know yet
         self._ids = count(ledger.state.last_number("moves") + 1)
         self._pace_us: dict[str, int] = {}  # event time that recent micro-batches of a carrier took in
 
@@ -45,7 +47,8 @@ class Moves:
         ledger.state.moves[move.id] = ledger.moves[move.id] = move
         ledger.note(move)
         here = ledger.carrier_of(source).node
-        text = f"fragment {source.id} ({ledger.used_by(source)}) sets out from {here} to {node}: {reason}"
+        there = node if node != here else f"carrier {target.carrier} of the same node"
+        text = f"fragment {source.id} ({ledger.used_by(source)}) sets out from {here} to {there}: {reason}"
         ledger.tell(Kind.MOVE_BEGUN, text, fragment=source.id, nodes=(here, node))
         return [*ledger.publish(touched), *ledger.start(touched)]
 
@@ -53,7 +56,7 @@ class Moves:
         ledger = self._ledger
         if (refusal := ledger.refusal(node)) is not None:
             raise MoveRefused(refusal)
-        if ledger.carrier_of(source).node == node:
+        if ledger.carrier_of(source).node == node and not ledger.carrier_of(source).past:
             raise MoveRefused(f"fragment {source.id} is on node {node} already")
         if source.status is not Status.LIVE:
             raise MoveRefused(f"fragment {source.id} is {source.status}; a fragment moves once it is live")
@@ -160,9 +163,13 @@ class Moves:
     def _hand_over(self, move: MoveRecord, fence_us: int) -> None:
         ledger = self._ledger
         for part in ledger.users.pop(move.source, []):
+            names = tuple((out, name) for (out, _), name in zip(part.columns, move.columns, strict=True))
+            if not part.settled:
+                ledger.change_seat(part, move.target, move.columns, move.keys)
+                self._settle(part)
+                continue
             part.moved_us, part.held_us, part.done = fence_us, None, True
             begin = fence_us if part.from_us is None else max(fence_us, part.from_us)
-            names = tuple((out, name) for (out, _), name in zip(part.columns, move.columns, strict=True))
             turn = replace(
                 part,
                 turn=part.turn + 1,

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, product
 
+from towpath.control.beginnings import Beginnings
 from towpath.control.endings import Endings
 from towpath.control.history import Kind
 from towpath.control.ledger import Instruction, Ledger
 from towpath.control.links import Links
 from towpath.control.moves import Moves
-from towpath.control.records import FragmentRecord, PartRecord, QueryRecord, Status
+from towpath.control.records import CarrierRecord, FragmentRecord, PartRecord, QueryRecord, Since
 from towpath.plan.assignment import group_columns, log_columns
 from towpath.plan.cut import WHOLE
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Template, template_of
 from towpath.schema import LINK
+from towpath.settings import BEGINNING, Start
 
 REASONS = {"job": "it is in the job file", LINK: "a query reads it"}  # why a query enters, by its origin
 
@@ -29,7 +31,7 @@ class Submission:
     sql: str
     columns: tuple[str, ...]
     pipelines: tuple[Pipeline, ...]
-    from_now: bool = False
+    start: Start = BEGINNING
     sink: dict[str, str] | None = None
     origin: str = "api"
     node: str | None = None  # where it is to run; None: wherever it can be shared, else on the first node
@@ -39,11 +41,12 @@ class Submission:
 
 
 class Queries:
-    def __init__(self, ledger: Ledger, moves: Moves, links: Links) -> None:
+    def __init__(self, ledger: Ledger, moves: Moves, links: Links, beginnings: Beginnings) -> None:
         self._ledger = ledger
         self._state = ledger.state
         self._moves = moves
         self._links = links
+        self._beginnings = beginnings
         self.running = {q.name: q for q in self._state.queries.values() if q.running}
         self.endings = Endings(ledger, moves, links, self.running)
         newest = {q.name: q for q in sorted(self._state.queries.values(), key=lambda q: q.id)}
@@ -61,7 +64,7 @@ class Queries:
         for submission, nodes in zip(submissions, places, strict=True):
             for pipeline, node in product(submission.pipelines, nodes):
                 template = template_of(pipeline)
-                if (ledger.reusable(pipeline, node) or ledger.covering(template, node)) is None:
+                if (self._shared(submission, pipeline, node) or ledger.covering(template, node)) is None:
                     wanted.setdefault(node or ledger.first_node, []).append(template)
         for name, templates in wanted.items():
             ledger.new_carriers(templates, name)
@@ -92,15 +95,55 @@ class Queries:
         found = self.endings.withdraw(query)
         return found if failed is None else [*found, *self.endings.give_up(query)]
 
-    def begin(self, part: PartRecord, fragment: FragmentRecord, *, from_now: bool = False) -> None:
-        if self.endings.waits(part.query):
-            return
-        newest = self._ledger.carrier_of(fragment).newest_us
-        part.from_us = fragment.from_us
-        if from_now and newest is not None:
-            part.from_us = max(newest + 1 + fragment.lookback_us, fragment.from_us or newest)
-        part.settled = True
-        self._ledger.note(part)
+    def catch_up(self, asked: Sequence[tuple[PartRecord, Pipeline]]) -> list[Instruction]:
+        """Reads the past again, for parts that need it and are given with what they compute. They share what is new."""
+        ledger, touched = self._ledger, dict[str, None]()
+        wanted: dict[str, list[Template]] = {}
+        for part, pipeline in asked:
+            node = ledger.node_of(part.fragment)
+            if ledger.answering(pipeline, node, part.asked_us) is None:
+                wanted.setdefault(node, []).append(template_of(pipeline))
+        made = {node: ledger.new_past_carriers(templates, node) for node, templates in wanted.items()}
+        followed: list[Instruction] = []
+        for part, pipeline in asked:
+            node, query = ledger.node_of(part.fragment), self._state.queries[part.query]
+            fragment = ledger.answering(pipeline, node, part.asked_us)
+            if fragment is None:
+                carrier = next(c for c in made[node] if c.template.covers(template_of(pipeline)))
+                fragment = ledger.new_fragment(pipeline, node, carrier)
+            links = self._links.leave(query)
+            touched |= dict.fromkeys([self._state.fragments[part.fragment].carrier, fragment.carrier])
+            followed += self._change_seat(part, pipeline, fragment)
+            self._links.enter(query)
+            self._beginnings.decide(part)
+            for link in links:
+                if not self._links.is_read(link):
+                    followed += self.withdraw(link, "no query reads it any more")
+        self._tell_of_past(made, asked)
+        return [*ledger.publish(touched), *ledger.start(c.id for cs in made.values() for c in cs), *followed]
+
+    def _change_seat(self, part: PartRecord, pipeline: Pipeline, fragment: FragmentRecord) -> list[Instruction]:
+        """Another fragment answers a part that has answered nothing yet."""
+        before = self._state.fragments[part.fragment]
+        template = self._ledger.carrier_of(fragment).template
+        columns, keys = log_columns(pipeline, template), group_columns(pipeline, template)
+        self._ledger.change_seat(part, fragment.id, columns, keys)
+        if self._ledger.users[before.id] or self._moves.is_target(before):
+            return []
+        self._ledger.leave(before, None, owed=False)
+        return self._moves.without(before)
+
+    def _tell_of_past(
+        self, made: Mapping[str, Sequence[CarrierRecord]], asked: Sequence[tuple[PartRecord, Pipeline]]
+    ) -> None:
+        for node, carriers in made.items():
+            names = sorted(
+                {self._state.queries[p.query].name for p, _ in asked if self._ledger.node_of(p.fragment) == node}
+            )
+            more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+            text = f"carrier {', '.join(c.id for c in carriers)} on {node} reads the past again for {names[0]}{more}"
+            for name in names:
+                self._ledger.tell(Kind.CATCHING_UP, f"{text}: asked for", query=name, nodes=[node])
 
     def _places(self, submission: Submission) -> Sequence[str | None]:
         """Where the copies of a query go: a single one wherever it can be shared, several to as many nodes."""
@@ -121,7 +164,7 @@ class Queries:
         self.aside.pop(query.name, None)
         self._ledger.note(query)
         for branch, (node, (select, pipeline)) in enumerate(product(nodes, enumerate(submission.pipelines))):
-            fragment = self._ledger.reusable(pipeline, node)
+            fragment = self._shared(submission, pipeline, node)
             if fragment is None:
                 fragment = self._ledger.new_fragment(pipeline, node)
                 yield fragment.carrier
@@ -136,9 +179,12 @@ class Queries:
                 keys=tuple(group_columns(pipeline, template)),
                 select=select,
             )
+            if self.endings.waits(query.id):
+                part.since = Since.SOONEST  # it takes over from another version
+            else:
+                part.since, part.asked_us = self._beginnings.asked(submission.start, fragment, query.origin)
             self._ledger.add_part(part)
-            if fragment.status is Status.LIVE:
-                self.begin(part, fragment, from_now=submission.from_now)
+            self._beginnings.decide(part)
             self._ledger.note(part)
         self._links.enter(query)
         self._tell_submitted(query)
@@ -154,6 +200,14 @@ class Queries:
             names = tuple(name for name, _ in self._state.parts[before.id, 0, 0].columns)
             if (names, before.types) == (columns, new.types):
                 new.series = before.series
+
+    def _shared(self, submission: Submission, pipeline: Pipeline, node: str | None) -> FragmentRecord | None:
+        """A fragment that computes the same; if possible one that answers from when the query is to answer."""
+        if not submission.start.now:
+            answering = self._ledger.answering(pipeline, node, submission.start.us)
+            if answering is not None:
+                return answering
+        return self._ledger.reusable(pipeline, node)
 
     def _tell_submitted(self, query: QueryRecord) -> None:
         fragments = [self._state.fragments[part.fragment] for part in self._state.parts_of(query.id)]

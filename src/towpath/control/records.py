@@ -28,6 +28,14 @@ class Status(StrEnum):
         return self in (Status.GONE, Status.BANNED)
 
 
+class Since(StrEnum):
+    """How the `asked_us` of a part is meant."""
+
+    EXACTLY = "exactly"  # it answers from then on, and if the past has to be read again for it
+    NOW = "now"  # from then on, and not for what was there when it came
+    SOONEST = "soonest"  # from when it can
+
+
 @dataclass
 class CarrierRecord:
     id: str
@@ -44,6 +52,8 @@ class CarrierRecord:
     doubtful: tuple[int, ...] = ()  # inputs of which nobody knows how far they had come (runs.py)
     ends: tuple[str | None, ...] = ()  # for each input, the position at which the last batch ended
     unheard: int = 0  # batches whose reports were missed, and with them their late rows
+    past: bool = False  # it reads the past again for those who asked for it, and takes in nobody else
+    first_us: int | None = None  # how far its first micro-batches came
 
     @property
     def newest_us(self) -> int | None:
@@ -80,6 +90,12 @@ class FragmentRecord:
     from_us: int | None = None
     until_us: int | None = None
 
+    def answers_from(self, asked_us: int | None) -> bool:
+        """Whether it is known to have seen everything from an event time on; None is the beginning."""
+        if self.status is not Status.LIVE:
+            return False
+        return self.from_us is None or (asked_us is not None and self.from_us <= asked_us)
+
 
 @dataclass
 class PartRecord:
@@ -107,6 +123,8 @@ class PartRecord:
     ceded_us: int | None = None  # results whose earliest tuple is not older are those of the query's next version
     deciding: int | None = None  # its end may rise until a micro-batch reports this version of the carrier's table
     done: bool = False  # it needs its fragment no more
+    since: Since = Since.EXACTLY
+    asked_us: int | None = None  # the event time from which on the query was to answer; None: from the beginning
 
     @property
     def end_us(self) -> int | None:

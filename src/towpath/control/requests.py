@@ -12,6 +12,7 @@ from towpath.lang import Query, parse
 from towpath.plan.cut import WHOLE, Derived, plan
 from towpath.plan.pipeline import Pipeline
 from towpath.schema import LINK, Catalog, SchemaClass
+from towpath.settings import BEGINNING, Start
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Request:
     """A query to be taken in. `origin` tells who asked: those of a job file leave with it, others when withdrawn."""
 
     query: Query
-    from_now: bool = False
+    start: Start = BEGINNING
     sink: dict[str, str] | None = None
     origin: str = "api"
     node: str | None = None  # where it is to run; None: wherever it can be shared
@@ -36,7 +37,7 @@ def request_of(query: Query, definition: QueryDef, fragments: str, origin: str =
     """A query as a job file defines it; `fragments` is what holds for those that say nothing of it."""
     sink = None if definition.sink is None else definition.sink.record()
     where = (definition.node, definition.copies, definition.fragments or fragments)
-    return Request(query, definition.start == "now", sink, origin, *where)
+    return Request(query, definition.start, sink, origin, *where)
 
 
 def is_as(record: QueryRecord, request: Request, controller: Controller, catalog: Catalog) -> bool:
@@ -86,7 +87,7 @@ def submissions(request: Request, catalog: Catalog) -> Iterator[Submission]:
         query.sql,
         tuple(c.name for c in query.columns),
         planned.pipelines,
-        request.from_now,
+        request.start,
         request.sink,
         request.origin,
         request.node,
@@ -102,9 +103,21 @@ def _link(derived: Derived, request: Request) -> Submission:
     return Submission(name, sql, derived.columns, made, origin=LINK, node=request.node, fragments=request.cut)
 
 
-def pipeline_of(part: PartRecord, query: QueryRecord, catalog: Catalog) -> Pipeline:
-    """What a part of a query computes, planned again from the query's text."""
+def pipeline_of(part: PartRecord, query: QueryRecord, catalog: Catalog, signature: str) -> Pipeline:
+    """What a part of a query computes, planned again from the query's text, if its fragment has that signature."""
     planned = plan(parse(query.sql, catalog, query.name), catalog, query.fragments)
     if query.origin == LINK:
         return next(derived.pipeline for derived in planned.derived if derived.stream.name == query.name)
-    return planned.pipelines[part.select]
+    found = planned.pipelines[part.select]
+    return found if found.signature == signature else _whole_pipeline_of(part, query, catalog)
+
+
+def read_past(controller: Controller, catalog: Catalog) -> list[Instruction]:
+    """For those who ask for it, together. Derived streams have no past, so it is read by queries that are not cut."""
+    lacking, queries = controller.lacking(), controller.state.queries
+    asked = [(part, _whole_pipeline_of(part, queries[part.query], catalog)) for part in lacking]
+    return controller.catch_up(asked) if asked else []
+
+
+def _whole_pipeline_of(part: PartRecord, query: QueryRecord, catalog: Catalog) -> Pipeline:
+    return plan(parse(query.sql, catalog, query.name), catalog, WHOLE).pipelines[part.select]

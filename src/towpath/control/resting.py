@@ -20,15 +20,17 @@ class Resting:
         self._since: dict[str, float] = {}  # by carrier, when it was first seen that nobody needs it
 
     def stop(self, now_s: float) -> list[Instruction]:
-        """Stops those that nobody has needed for long; on nodes that are being drained at once."""
+        """Stops those that nobody has needed for long; at once those that nobody will need again."""
         ledger = self._ledger
         unneeded = [name for name in ledger.runs if not ledger.present.get(name) and not ledger.waiting.get(name)]
         self._since = {name: self._since.get(name, now_s) for name in unneeded}
-        over = [name for name, since in self._since.items() if now_s - since >= AFTER_S or self._drained(name)]
+        over = [name for name, since in self._since.items() if now_s - since >= AFTER_S or self._is_done(name)]
         return [*self._stopped(over)]
 
-    def _drained(self, carrier: str) -> bool:
-        return self._ledger.draining(self._ledger.state.carriers[carrier].node)
+    def _is_done(self, carrier: str) -> bool:
+        """On a node that is being drained, or it read the past for others."""
+        record = self._ledger.state.carriers[carrier]
+        return record.past or self._ledger.draining(record.node)
 
     def _stopped(self, carriers: Iterable[str]) -> Iterable[Instruction]:
         for name in carriers:

@@ -12,6 +12,9 @@ What an input brought in such a gap is bounded
 - by the watermark, if the carrier has no other input,
 - else by what it shows next, since a tuple comes at most the allowed delay behind the newest. Until then the carrier is
   in doubt, and a fragment that joins has to wait.
+
+When a carrier is started there may be a backlog. The first micro-batch that left nothing unread says where it ended:
+what came up to there was there before, and is not `now`.
 """
 
 from __future__ import annotations
@@ -29,6 +32,21 @@ class Run:
     """A carrier that runs."""
 
     heard: bool = False  # of a micro-batch since it was started
+    caught_up: bool = False  # it has read all that was there when it was started
+    backlog_us: int | None = None  # the newest event time of that
+    known_us: int | None = None  # of tuples that an input has and holds back until others have come as far
+
+    def hear(self, event: BatchDone) -> None:
+        self.heard, self.known_us = True, event.known_us
+        if not self.caught_up:
+            known = [us for us in (self.backlog_us, event.known_us, *event.newest_us) if us is not None]
+            self.backlog_us = max(known, default=None)
+            self.caught_up = not event.more
+
+    def rest(self, newest_us: int | None) -> None:
+        """It has nothing to read, and was heard of up to that event time."""
+        known = [us for us in (self.backlog_us, self.known_us, newest_us) if us is not None]
+        self.caught_up, self.backlog_us = True, max(known, default=None)
 
 
 def hear(carrier: CarrierRecord, event: BatchDone, delays_us: Sequence[int]) -> int | None:

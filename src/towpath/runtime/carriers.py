@@ -29,6 +29,8 @@ class BatchDone:
     ends: tuple[str | None, ...] = ()  # and at its end
     bounds_us: tuple[int | None, ...] = ()  # what `begins` says of event times: nothing newer came before it
     joined: Mapping[tuple[str, int], int] = field(default_factory=dict)  # links that its inputs read, and behind when
+    more: bool = False  # its inputs had more to read than it took
+    known_us: int | None = None  # the newest event time of tuples that its inputs have, given out or held back
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Runtime(Protocol):
         """What happened since the last call."""
 
     def waiting(self, carrier: str) -> bool:
-        """Whether the carrier is at rest because none of its inputs has anything to read."""
+        """Whether the carrier is at rest: its inputs had nothing to read, and `events` has told of all it did."""
 
     def tick(self, carrier: str, input: int, event_us: int) -> None:
         """Moves the event time of one of a carrier's inputs on although no tuple has come."""

@@ -58,11 +58,12 @@ class Look:
 @dataclass(frozen=True)
 class QueryStatus:
     name: str
-    state: str  # starting | standing | set aside
+    state: str  # starting | catching up 43% | standing | set aside
     sql: str
     fragments: list[int]
     nodes: list[str]
     failed: str | None = None  # why it was set aside
+    from_us: int | None = None  # from when on it answers, unless it is starting; None: from the beginning
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from towpath import job as jobs
 from towpath.api import Towpath
+from towpath.control.answers import share_read, state_of
 from towpath.control.journal import Journal
 from towpath.control.records import MoveRecord, QueryRecord
 from towpath.errors import Problem, ProblemsError, UnknownQueryError
@@ -175,9 +176,16 @@ class JobVerbs:
         parts = self._controller.state.parts_of(query.id)
         fragments = list(dict.fromkeys(part.fragment for part in parts))
         nodes = list(dict.fromkeys(self._controller.node_of(fragment) for fragment in fragments))
-        state = "standing" if all(part.settled for part in parts) else "starting"
-        state = state if query.failed is None else "set aside"
-        return QueryStatus(query.name, state, query.sql, fragments, nodes, query.failed)
+        state = state_of(parts, self._past(fragments)) if query.failed is None else "set aside"
+        begun = [t[0].from_us for part in parts if (t := self._controller.state.turns(query.id, part.branch))]
+        from_us = max((us for us in begun if us is not None), default=None)
+        return QueryStatus(query.name, state, query.sql, fragments, nodes, query.failed, from_us)
+
+    def _past(self, fragments: Iterable[int]) -> dict[int, float]:
+        """For fragments that catch up, how much of the past they have."""
+        state = self._controller.state
+        seats = {f: state.carriers[state.fragments[f].carrier] for f in fragments}
+        return {f: share_read(carrier, state.carriers.values()) for f, carrier in seats.items() if carrier.past}
 
     def _move(self, move: MoveRecord) -> MoveStatus:
         node_of = self._controller.node_of

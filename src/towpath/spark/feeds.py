@@ -13,6 +13,7 @@ from towpath.spark.slices import SliceReader, SliceSource
 from towpath.streams.feed import Feed, Position, Slice
 
 FEED = "towpath_feed"
+MORE = "more"  # of an offset that is reported: whether rows that may be released were left for later
 
 
 class Work(InputPartition):
@@ -26,6 +27,10 @@ class FeedReader(SliceReader[Feed]):
 
     def position(self, offset: dict[str, int]) -> Position:
         return Position.from_json(offset)
+
+    def reportLatestOffset(self) -> dict[str, int] | None:
+        known = self.feed.known
+        return None if known is None else {**known.to_json(), MORE: int(self.feed.more)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         slices = self.feed.slices(self.position(start), self.position(end))

@@ -26,6 +26,7 @@ from towpath.runtime.carriers import CarrierFailed, CarrierStumbled, Event, Trie
 from towpath.schema import is_link, stream_of
 from towpath.spark import assignments, trial
 from towpath.spark.assignment_source import FORMAT
+from towpath.spark.backlog import has_more, known_us
 from towpath.spark.carrier import build, column_types
 from towpath.spark.failures import StoppedByOthers, headline, is_outside, pause_after
 from towpath.spark.inputs import InputPlace, open_cut, open_input, open_links
@@ -71,6 +72,7 @@ class SparkRuntime:
         self._inputs: dict[str, list[InputPlace]] = {}
         self._reads: dict[str, list[Reads]] = {}
         self._seen: dict[str, int] = {}
+        self._behind: dict[str, bool] = {}  # whether a carrier may not have read yet all that was there
         # A question costs an endpoint and us 8 ms of CPU time: asked five times a second, four carriers took a quarter
         # of a core (docs/design/moving.md).
         self._rest_s = min(LONGEST_REST_S, trigger_ms / 4000) if is_remote(spark) else 0.0
@@ -101,6 +103,7 @@ class SparkRuntime:
         places = self._inputs[carrier] = [self._place(carrier, self._store.epoch(carrier, epoch), n) for n in classes]
         self._reads[carrier] = [self._reads_of(template, n) for n in classes]
         self._seen[carrier] = -1
+        self._behind[carrier] = True
         with functions_of(self._spark):
             built = self._build(carrier, template, places, self._store.assignments(carrier), banned)
         name = f"{carrier}.e{epoch}"
@@ -268,12 +271,16 @@ class SparkRuntime:
         found: list[Event] = []
         for progress in fresh:
             done = batch_done(carrier, progress, self._reads[carrier], first=first)
-            found.append(replace(done, joined=self._joined(carrier)))
+            self._behind[carrier] = more = self._behind[carrier] and has_more(progress, self._checkpoint(carrier))
+            found.append(replace(done, joined=self._joined(carrier), more=more, known_us=known_us(progress)))
             first = False
         if fresh:
             self._seen[carrier] = fresh[-1]["batchId"]
             self._failures[carrier] = 0
         return found
+
+    def _checkpoint(self, carrier: str) -> Path:
+        return self._store.epoch(carrier, self._started[carrier][1]) / "checkpoint"
 
     def _joined(self, carrier: str) -> Mapping[tuple[str, int], int]:
         """The links that a carrier's inputs read by now."""
@@ -287,7 +294,10 @@ class SparkRuntime:
         if query is None:
             return False
         status = query.status
-        return not status["isDataAvailable"] and not status["isTriggerActive"]
+        if status["isDataAvailable"] or status["isTriggerActive"] or status["message"].startswith("Initializing"):
+            return False
+        last = query.lastProgress
+        return last is None or "addBatch" not in last["durationMs"] or last["batchId"] <= self._seen[carrier]
 
     def tick(self, carrier: str, input: int, event_us: int) -> None:
         if carrier in self._inputs:

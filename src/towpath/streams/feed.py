@@ -117,6 +117,8 @@ class Feed:
             letters = DeadLetters(Path(spec["rejected"]), folder.key, [name for _, name in folder.streams])
             self._files[folder.key] = _Growing(folder, letters, idle_after_ms / 1000)
         self._known: list[tuple[str, StoredFile]] = []
+        self.known: Position | None = None  # what `advance` has found, whether or not it may be released
+        self.more = False  # what may be released and was left for later
         self._passed = 0  # files at the front of the index that have nothing more to give
         self._load_index()
 
@@ -129,6 +131,9 @@ class Feed:
         frontier = max(start.released_us, self._frontier(drained))
         released = until_us(self._pending(start), start.released_us, frontier, self._most_rows)
         elapsed = self._elapsed(start.elapsed_us, drained["at_us"] if drained else None)
+        newest = (s.newest_us for s in self._files.values() if s.newest_us is not None)
+        self.known = Position(len(self._known), max([released, *newest]), elapsed)
+        self.more = released < frontier
         return Position(len(self._known), released, elapsed)
 
     def _pending(self, start: Position) -> list[Pending]:
