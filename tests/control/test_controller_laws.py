@@ -59,6 +59,8 @@ class Decisions(RuleBasedStateMachine):
             self.world.withdraw(name)
         known = {name: carrier.told for name, carrier in self.world.carriers.items()}
         self.world.submit(submission(name, kind, start=start))
+        if self.world.query(name).replaces is not None:
+            return  # it takes over where the version before ends
         for part in self.world.parts(name):
             self.asked[part.query, part.branch] = start, known.get(self.carrier_of(part))
 
