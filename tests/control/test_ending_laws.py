@@ -182,6 +182,7 @@ class Endings(RuleBasedStateMachine):
                 if carrier.running:
                     self.world.hear(name)
                     self.world.batch(name, *(self.new(carrier, n) for n in range(carrier.inputs)))
+            self.world.poll()
         self.follow()
         for first, versions in self.series():
             shown = Counter(row for version in versions for row in self.shown(version))
