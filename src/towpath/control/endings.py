@@ -264,8 +264,9 @@ class Endings:
     def _let_go(self, part: PartRecord, owed_us: int | None) -> list[Instruction]:
         """A part needs its fragment no more, but for the windows that close by then; None: it never began."""
         if owed_us is None:
-            part.until_us, part.held_us = BEGINNING_US, None
-        part.settled = part.done = True
+            part.until_us = BEGINNING_US
+        # All that it owes is in this fragment's log, so a fence that is not decided yet does not concern it.
+        part.held_us, part.settled, part.done = None, True, True
         self._ledger.note(part)
         fragment = self._fragment(part)
         users = self._ledger.users[fragment.id]
