@@ -130,10 +130,11 @@ class Feed:
         self._discover()
         frontier = max(start.released_us, self._frontier(drained))
         released = until_us(self._pending(start), start.released_us, frontier, self._most_rows)
-        elapsed = self._elapsed(start.elapsed_us, drained["at_us"] if drained else None)
+        target = self._target_us(drained["at_us"] if drained else None)
+        elapsed = max(start.elapsed_us, min(target, start.elapsed_us + self._bite_us))
         newest = (s.newest_us for s in self._files.values() if s.newest_us is not None)
         self.known = Position(len(self._known), max([released, *newest]), elapsed)
-        self.more = released < frontier
+        self.more = released < frontier or elapsed < target
         return Position(len(self._known), released, elapsed)
 
     def _pending(self, start: Position) -> list[Pending]:
@@ -160,7 +161,7 @@ class Feed:
             return min(s.newest_us for s in waiting if s.newest_us is not None)
         return max((s.newest_us for s in self._files.values() if s.newest_us is not None), default=BEGINNING_US)
 
-    def _elapsed(self, before: int, drained_at: int | None) -> int:
+    def _target_us(self, drained_at: int | None) -> int:
         """How far the generators' clock has run; draining runs bounded generators to their end and stops the others."""
         if not self._generators:
             return 0
@@ -169,12 +170,13 @@ class Feed:
         end = int(max(ends)) if len(ends) == len(self._generators) else None
         if drained_at is None:
             now = time.time_ns() // 1000 - self._anchor_us
-            return max(before, min(now if end is None else min(now, end), before + self._bite_us))
-        return max(before, min(drained_at - self._anchor_us if end is None else end, before + self._bite_us))
+            return now if end is None else min(now, end)
+        return drained_at - self._anchor_us if end is None else end
 
     @property
     def _bite_us(self) -> int:
-        return max(CATCH_UP_US, int(self._most_rows / sum(g.rate for g in self._generators.values()) * 1e6))
+        rate = sum(g.rate for g in self._generators.values())
+        return max(CATCH_UP_US, int(self._most_rows / rate * 1e6)) if rate else CATCH_UP_US
 
     def _drained(self) -> dict[str, Any] | None:
         try:
