@@ -178,7 +178,7 @@ def without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("buffers", "redistribution", "throughput"):
         monkeypatch.setattr(import_module(f"towpath.reproduce.live.{module}"), "machines", machines)
     monkeypatch.setattr(driving, "LOOK_S", 0.0)
-    monkeypatch.setattr(api, "_open", lambda name, node, job, store, journal: InstantNode(job))
+    monkeypatch.setattr(api, "_open", lambda name, node, *, job, **_: InstantNode(job))
 
 
 @pytest.mark.usefixtures("without_spark")
