@@ -57,4 +57,5 @@ def test_nodes_that_scaling_started_come_back_when_something_is_left_on_them(tmp
     controller.submit([submission("q", "filter", node="auto2"), submission("r", "window", node="a")])
     assert started_before(state, ["a"]) == ["auto2"]
     controller.withdraw("q")
+    controller.rest(next(c.id for c in state.carriers.values() if c.node == "auto2"))  # it has shown nothing to anybody
     assert started_before(state, ["a"]) == []
