@@ -7,11 +7,11 @@ import json
 from click.testing import CliRunner
 
 from towpath.bench.month import QUICK
-from towpath.cli.bench import command
+from towpath.cli import main
 
 
 def test_what_is_kept_does_not_grow_with_what_has_gone() -> None:
-    told = CliRunner().invoke(command, ["month", "--quick", "--json"])
+    told = CliRunner().invoke(main, ["bench", "month", "--quick", "--json"])
     report = json.loads(told.stdout)
     per_hour = round(QUICK.queries * QUICK.replaced)
     assert report["replaced"] == QUICK.hours * per_hour
