@@ -71,11 +71,12 @@ def set_query(job: Path, name: str, sql: str, sink: Path | None = None) -> None:
 def test_what_leaves_takes_nothing_back_and_what_takes_over_leaves_no_gap(tmp_path: Path) -> None:
     job = write_job(tmp_path, ["s"], {})
     write_other_stream(tmp_path, job, "t")
-    sinks = {name: tmp_path / "sinks" / name for name in ("slow", "pairs", "moved", "new", "changed")}
+    sinks = {name: tmp_path / "sinks" / name for name in ("slow", "pairs", "moved", "new", "changed", "edited")}
     set_query(job, "slow", UNION, sinks["slow"])
     set_query(job, "pairs", JOIN, sinks["pairs"])
     set_query(job, "moved", "SELECT k FROM s WHERE x > 0.1", sinks["moved"])
     set_query(job, "changed", "SELECT k FROM s WHERE k < 1000", sinks["changed"])
+    set_query(job, "edited", "SELECT k FROM s WHERE k < 1000", sinks["edited"])
     store = tmp_path / "job.store"
     with start(job) as running:
         store = running.job.store
@@ -116,16 +117,17 @@ def test_what_leaves_takes_nothing_back_and_what_takes_over_leaves_no_gap(tmp_pa
 
 def changed_between_runs(tmp_path: Path, job: Path, sinks: dict[str, Path]) -> None:
     """Other SQL and another sink in the job file, after a run that ended by itself."""
-    set_query(job, "changed", "SELECT k FROM s WHERE k < 3000", sinks["changed"])
+    set_query(job, "edited", "SELECT k FROM s WHERE k < 3000", sinks["edited"])
     set_query(job, "moved", "SELECT k FROM s WHERE x > 0.1", sinks["moved"])
     with start(job) as running:
         for first in range(121, 181, 10):
             arrive(tmp_path, "s", rows(first, first + 9))
             settle(running)
-        assert [v.sql.split("< ")[1] for v in running.engine.versions("changed")] == ["1000", "2000", "3000"]
-        begun = running.engine.versions("changed")[-1].validity[0].from_us
+        assert [v.sql.split("< ")[1] for v in running.engine.versions("edited")] == ["1000", "3000"]
+        begun = running.engine.versions("edited")[-1].validity[0].from_us
         assert begun is not None and BEGINNING_US + 120 * SECOND < begun < BEGINNING_US + 180 * SECOND
-        assert keys(running.results("changed")) == list(range(1, 181))
+        assert keys(running.results("edited")) == list(range(1, 181))
+        assert running.engine.versions("changed")[-1].sql.endswith("< 2000"), "what was submitted goes on"
         running.housekeeper.feed_sinks()
-    assert sunk(sinks["changed"]) == list(range(1, 181))
+    assert sunk(sinks["edited"]) == list(range(1, 181))
     assert sunk(sinks["moved"]) == list(range(1, 181)), "a sink that a query comes back to goes on where it was"
