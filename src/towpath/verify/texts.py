@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 
@@ -13,10 +14,10 @@ UPPER, LOWER, DOUBLE_TEXT = "towpath_upper", "towpath_lower", "towpath_double_te
 
 def register(con: duckdb.DuckDBPyConnection) -> None:
     """Makes the functions known to a connection."""
-    with suppress(duckdb.NotImplementedException):  # it knows them
-        con.create_function(UPPER, str.upper, ["VARCHAR"], "VARCHAR")
-        con.create_function(LOWER, str.lower, ["VARCHAR"], "VARCHAR")
-        con.create_function(DOUBLE_TEXT, double_text, ["DOUBLE"], "VARCHAR")
+    for name, function, taken in FUNCTIONS:
+        # The connection knows it, or another one to the same database has brought it.
+        with suppress(duckdb.NotImplementedException, duckdb.CatalogException):
+            con.create_function(name, function, [taken], "VARCHAR")
 
 
 def double_text(value: float) -> str:
@@ -32,3 +33,10 @@ def double_text(value: float) -> str:
     shown = "".join(map(str, digits)).rstrip("0")
     power = len(digits) - 1 + int(exponent)
     return f"{'-' if sign else ''}{shown[0]}.{shown[1:] or '0'}E{power}"
+
+
+FUNCTIONS: tuple[tuple[str, Callable[..., str], str], ...] = (
+    (UPPER, str.upper, "VARCHAR"),
+    (LOWER, str.lower, "VARCHAR"),
+    (DOUBLE_TEXT, double_text, "DOUBLE"),
+)
