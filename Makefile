@@ -31,8 +31,12 @@ demo: setup ## Run towpath on a generated market and check its answers
 test: setup ## Run the tests, without those that need several processes or take long
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m "not live and not long and not chaos"
 
+# What is simulated and measured takes long and depends on no version of Python: `make test` has it.
+LABORATORY := bench cost placement planners policies problems reproduce sim
+
 test-quick: $(INSTALLED) ## Run the tests that start no Spark, also with another Python: VENV=.venv-3.13 PYTHON=python3.13
-	@$(BIN)/python -m pytest -m "not spark and not live and not long and not chaos" -p no:cacheprovider
+	@$(BIN)/python -m pytest -m "not spark and not live and not long and not chaos" -p no:cacheprovider \
+		$(LABORATORY:%=--ignore=tests/%)
 
 test-live: setup ## Run the tests with Spark Connect endpoints, Kafka and the service
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m "live and not long"
