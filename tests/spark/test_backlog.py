@@ -16,6 +16,8 @@ from towpath.spark import inputs
 
 SECOND = 1_000_000
 FILES, ROWS = 12, 100
+pytestmark = pytest.mark.spark
+
 JOB = """
 store: ./store
 trigger: 100 ms
