@@ -219,6 +219,20 @@ class Decisions(RuleBasedStateMachine):
             carrier.repeat_batch(name)
 
     @precondition(some_run)
+    @rule(data=st.data(), heard=st.booleans())
+    def set_aside(self, data: st.DataObject, heard: bool) -> None:
+        """A carrier fails with some of its fragments; perhaps nobody has heard of its last batches."""
+        name, carrier = self.carrier(data)
+        if heard:
+            self.world.hear(name)
+            self.queries_answer_from_when_they_were_asked_to()  # by what was there before the carrier starts anew
+        carrier.events.clear()
+        carrier.running = False
+        guilty = [f for f in self.world.controller.calculated(name) if data.draw(st.booleans())]
+        self.world.set_aside(name, guilty)
+        assert not set(guilty) & set(self.world.controller.calculated(name)), "the carrier would fail again"
+
+    @precondition(some_run)
     @rule(data=st.data())
     def flow(self, data: st.DataObject) -> None:
         """When data flows and is heard of, no query waits for longer than two batches."""
@@ -319,6 +333,18 @@ class Decisions(RuleBasedStateMachine):
             alive = {f.id for f in fragments if f.carrier == name and f.status in (Status.JOINING, Status.LIVE)}
             # A carrier that was not needed after a restart still has the table of before.
             assert carrier.tables[-1].fragments == alive or not carrier.running
+
+    @invariant()
+    def who_was_set_aside_owes_nothing(self) -> None:
+        """Windows that were open never close: their query does not answer for them."""
+        state = self.world.controller.state
+        for part in state.parts.values():
+            fragment = state.fragments[part.fragment]
+            if part.windowed and fragment.status is Status.BANNED:
+                watermark = self.world.carriers[fragment.carrier].watermark
+                assert part.until_us is not None
+                closed = part.until_us == BEGINNING_US or (watermark is not None and part.until_us <= watermark)
+                assert closed or (part.from_us is not None and part.until_us <= part.from_us)
 
     @invariant()
     def no_window_is_forgotten(self) -> None:

@@ -218,7 +218,10 @@ def test_the_query_at_fault_is_set_aside_and_the_others_miss_nothing(engine: Eng
     aside = engine.controller.aside("q13")
     assert aside is not None and aside.failed == "a fault"
     (text,) = told(store, Kind.SET_ASIDE)
-    assert text == "query q13 is set aside, since its carrier fails with it and not without it: a fault"
+    assert text == (
+        "query q13 is set aside and is complete up to 1970-01-01 00:00:00.000, "
+        "since its carrier fails with it and not without it: a fault"
+    )
     innocent = frozenset(p.fragment for n in range(20) if n != 13 for p in engine.validity(f"q{n}"))
     assert all(innocent <= fragments for _, fragments in node.done), "every micro-batch had all of them"
     assert node.running, "the carrier goes on"

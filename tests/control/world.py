@@ -200,6 +200,8 @@ class World:
         self.journal = Journal(journal)
         self._everything, self.unread = State(), True  # what the journal has, and whether it has more by now
         self.nodes = nodes
+        # Parts that were set aside, and where their inputs had come: what comes later is not theirs.
+        self.given_up: dict[tuple[int, int, int], int | None] = {}
         self.controller = Controller(self.journal.load(), CATALOG, nodes)
 
     def save(self) -> None:
@@ -303,6 +305,16 @@ class World:
     def back(self, node: str) -> None:
         self.act(self.controller.node_back(node))
 
+    def set_aside(self, name: str, fragments: Iterable[int]) -> None:
+        """A carrier fails with these fragments, and goes on without them."""
+        answering = {key: part for key, part in self.controller.state.parts.items() if not part.done}
+        found = [i for fragment in fragments for i in self.controller.set_aside(fragment, "a fault")]
+        for key, part in answering.items():
+            if part.done:
+                fragment = self.controller.state.fragments[part.fragment]
+                self.given_up[key] = self.carriers[fragment.carrier].next_watermark()
+        self.act([*found, *self.controller.restart(name)])
+
     def query(self, name: str) -> QueryRecord:
         """The newest of that name."""
         state = self._state_of(name)
@@ -334,6 +346,10 @@ def losses(world: World) -> list[str]:
             continue
         first = -(2**62) if part.from_us is None else part.from_us - fragment.lookback_us
         last = 2**62 if part.until_us is None else part.until_us
+        key = (part.query, part.branch, part.turn)
+        if key in world.given_up:
+            complete_us = world.given_up[key]
+            last = first if complete_us is None else min(last, complete_us)
         for fence_us in (part.moved_us, part.ceded_us):
             if fence_us is not None:
                 last = min(last, fence_us + fragment.span_us)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from towpath.control.fence import UNDECIDED
-from towpath.control.history import Kind
+from towpath.control.history import Kind, event_text
 from towpath.control.ledger import Instruction, Ledger, StartCarrier, StopCarrier
 from towpath.control.links import Links
 from towpath.control.moves import Moves
 from towpath.control.queries import Queries
-from towpath.control.records import FragmentRecord, MoveRecord, QueryRecord, Status
+from towpath.control.records import BEGINNING_US, FragmentRecord, MoveRecord, QueryRecord, Status
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import merge_all, template_of
 
@@ -27,13 +27,13 @@ class Aside:
         ledger = self._ledger
         if ledger.state.fragments[fragment].status is Status.LEAVING:
             return self._pass_over(ledger.state.fragments[fragment], reason)
-        queries = [ledger.state.queries[part.query] for part in ledger.users.get(fragment, [])]
-        if queries:
-            return [instruction for query in queries for instruction in self._leave(query, reason)]
-        if (away := next((m for m in ledger.moves.values() if m.source == fragment), None)) is not None:
-            return self._drop_source(away, reason)
         coming = [m for m in ledger.moves.values() if m.target == fragment and m.step in UNDECIDED]
-        return [i for move in coming for i in self._moves.abandon(move, f"it fails there: {reason}")]
+        found = [i for move in coming for i in self._moves.abandon(move, f"it fails there: {reason}")]
+        if queries := [ledger.state.queries[part.query] for part in ledger.users.get(fragment, [])]:
+            return [*found, *(instruction for query in queries for instruction in self._leave(query, reason))]
+        if (away := next((m for m in ledger.moves.values() if m.source == fragment), None)) is not None:
+            return [*found, *self._drop_source(away, reason)]
+        return found
 
     def _drop_source(self, move: MoveRecord, reason: str) -> list[Instruction]:
         """It answers from elsewhere by now, and fails at what it has yet to finish here: its queries are set aside."""
@@ -42,11 +42,7 @@ class Aside:
         behind = [part for part in state.parts.values() if part.fragment == source.id]
         found = [i for part in behind for i in self._leave(state.queries[part.query], reason)]
         for part in behind:
-            self._queries.endings.end_at_what_was_emitted(part)
-            for turn in state.turns(part.query, part.branch):
-                assert part.until_us is not None, "just ended"
-                turn.until_us = part.until_us if turn.until_us is None else min(turn.until_us, part.until_us)
-                ledger.note(turn)
+            self._queries.endings.end_where_complete(state.queries[part.query], [part])
         if move.id in ledger.moves:
             self._moves.cut_short(move)
         ledger.ban(source)
@@ -63,7 +59,7 @@ class Aside:
         """Its queries were withdrawn, and the carrier fails when it closes the windows that they had open."""
         ledger = self._ledger
         for part in [p for p in ledger.state.parts.values() if p.fragment == fragment.id and p.end_us is not None]:
-            self._queries.endings.end_at_what_was_emitted(part)
+            self._queries.endings.end_where_complete(ledger.state.queries[part.query], [part])
         ledger.ban(fragment)
         text = f"windows of a query that was withdrawn (fragment {fragment.id}) stay open, since they fail: {reason}"
         ledger.tell(Kind.SET_ASIDE, text, fragment=fragment.id)
@@ -73,7 +69,11 @@ class Aside:
         """A derived stream leaves with the last query that reads it."""
         if readers := self._links.readers(name):
             return [instruction for reader in readers for instruction in self._leave(reader, reason)]
-        text = f"query {name} is set aside, since its carrier fails with it and not without it: {reason}"
+        complete_us = self._queries.endings.complete_us(self._queries.running[name])
+        upto = (
+            "has no complete results" if complete_us == BEGINNING_US else f"is complete up to {event_text(complete_us)}"
+        )
+        text = f"query {name} is set aside and {upto}, since its carrier fails with it and not without it: {reason}"
         self._ledger.tell(Kind.SET_ASIDE, text, query=name)
         return self._queries.withdraw(name, "it was set aside", failed=reason)
 

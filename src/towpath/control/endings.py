@@ -13,7 +13,7 @@ given of it, and its fragments stay in their tables until their inputs are compl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from towpath.control.ledger import Instruction, Ledger
 from towpath.control.links import Links
@@ -32,10 +32,10 @@ class Endings:
         self._running = running
         queries = self._state.queries
         needed = {part.query for parts in ledger.users.values() for part in parts}
-        self._leaving = {number: queries[number] for number in sorted(needed) if not queries[number].running}
+        self.leaving = {number: queries[number] for number in sorted(needed) if not queries[number].running}
         self._successors: dict[int, int] = {}  # by the version that leaves, the one that will take over from it
         for query in running.values():
-            if query.replaces in self._leaving and not any(p.settled for p in self._state.parts_of(query.id)):
+            if query.replaces in self.leaving and not any(p.settled for p in self._state.parts_of(query.id)):
                 self._successors[query.replaces] = query.id
 
     def waits(self, query: int) -> bool:
@@ -44,7 +44,7 @@ class Endings:
 
     def undecided(self) -> set[str]:
         """The carriers that have yet to tell how far they had come."""
-        turns = (turn for number in self._leaving for turn in self._state.all_turns(number))
+        turns = (turn for number in self.leaving for turn in self._state.all_turns(number))
         return {self._fragment(turn).carrier for turn in turns if turn.deciding is not None}
 
     # --- leaving -----------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ class Endings:
     def give_up(self, query: QueryRecord) -> list[Instruction]:
         """A query must leave now, since its carrier fails with it: it ends where it is, complete or not."""
         found: list[Instruction] = []
-        if query.id not in self._leaving:
+        if query.id not in self.leaving:
             return found
         successor = self._successors.get(query.id)
         if any(part.end_us is None for part in self._state.parts_of(query.id)):
@@ -75,26 +75,35 @@ class Endings:
         if successor is not None and self._is_live(successor):
             self._take_over(query, successor)
         self._successors.pop(query.id, None)  # begins when it can
-        for part in self._state.parts_of(query.id):
-            if part.windowed and not part.done:
-                found += self._ban(part)
-            elif not part.done:
-                found += self._let_go(part, self._owed_us(part))
-        if query.id in self._leaving:
+        failing = [part for part in self._state.parts_of(query.id) if not part.done]
+        self.end_where_complete(query, [part for part in failing if part.windowed])
+        for part in failing:
+            found += self._ban(part) if part.windowed else self._let_go(part, self._owed_us(part))
+        if query.id in self.leaving:
             found += self._finish(query)
         return found
 
-    def end_at_what_was_emitted(self, part: PartRecord) -> None:
-        """Windows that are still open fail when they close: those that have closed are all there will be."""
+    def end_where_complete(self, query: QueryRecord, failing: Sequence[PartRecord]) -> None:
+        """Windows of parts that are still open fail when they close: those that have closed are all there will be."""
+        complete_us = min(map(self._complete_us, failing), default=None)
+        for turn in self._state.all_turns(query.id):
+            if complete_us is not None and (turn.until_us is None or turn.until_us > complete_us):
+                turn.until_us = complete_us
+                self._ledger.note(turn)
+
+    def complete_us(self, query: QueryRecord) -> int:
+        """Up to when a query that leaves at once has all its results."""
+        return min(self._complete_us(part) for part in self._state.parts_of(query.id))
+
+    def _complete_us(self, part: PartRecord) -> int:
+        """Tuples before that are in; of windows those that are closed."""
         carrier = self._ledger.carrier_of(self._fragment(part))
-        known = [carrier.complete_us, carrier.watermark_us]
-        emitted_us = min(us for us in known if us is not None) if None not in known else BEGINNING_US
-        part.until_us = emitted_us if part.until_us is None else min(part.until_us, emitted_us)
-        self._ledger.note(part)
+        known = [carrier.complete_us, *([carrier.watermark_us] if part.windowed else [])]
+        return min(us for us in known if us is not None) if None not in known else BEGINNING_US
 
     def _ban(self, part: PartRecord) -> list[Instruction]:
-        self.end_at_what_was_emitted(part)
         part.done = True
+        self._ledger.note(part)
         fragment = self._fragment(part)
         users = self._ledger.users[fragment.id]
         users.remove(part)
@@ -112,7 +121,7 @@ class Endings:
         if before is not None:
             if not begun:
                 self._forget(old, before)
-            self._leaving[before.id] = before
+            self.leaving[before.id] = before
             self._successors[before.id] = new.id
             new.replaces = before.id
         return None if begun else old
@@ -146,7 +155,7 @@ class Endings:
                 turn.deciding = carrier.version + 1
                 carriers[carrier.id] = None
             self._ledger.note(turn)
-        self._leaving[query.id] = query
+        self.leaving[query.id] = query
         found += self._ledger.publish(carriers)
         for fragment in dict.fromkeys(turn.fragment for turn in turns if not turn.done):
             if all(part.end_us is not None for part in self._ledger.users[fragment]):
@@ -161,7 +170,7 @@ class Endings:
                 turn.until_us, turn.held_us = BEGINNING_US, None
                 self._ledger.note(turn)
             found += self._let_go(part, None)
-        self._leaving[query.id] = query
+        self.leaving[query.id] = query
         return [*found, *self._finish(query)]
 
     # --- time passes -------------------------------------------------------------------------------------------------
@@ -170,7 +179,7 @@ class Endings:
         """`before_us`: how far the batches had come before the version that this one reports was in force."""
         version = event.version if self._state.carriers[event.carrier].sure else None
         newest_us = self._state.carriers[event.carrier].newest_us
-        for query in self._leaving.values():
+        for query in self.leaving.values():
             for turn in self._deciding(query, event.carrier):
                 decided = version is not None and turn.deciding is not None and version >= turn.deciding
                 self._raise(query, turn, before_us if decided else newest_us, decided=decided)
@@ -181,7 +190,7 @@ class Endings:
         untouched = self._state.carriers[carrier].last < 0
         if not untouched and not self._state.carriers[carrier].sure:
             return []
-        for query in self._leaving.values():
+        for query in self.leaving.values():
             for turn in self._deciding(query, carrier):
                 self._raise(query, turn, self._state.carriers[carrier].newest_us, decided=True)
         return self._go_on()
@@ -208,7 +217,7 @@ class Endings:
 
     def _go_on(self) -> list[Instruction]:
         found: list[Instruction] = []
-        for query in list(self._leaving.values()):
+        for query in list(self.leaving.values()):
             parts = self._state.parts_of(query.id)
             successor = self._successors.get(query.id)
             if successor is not None and all(part.end_us is None for part in parts):
@@ -279,7 +288,7 @@ class Endings:
     def _finish(self, query: QueryRecord) -> list[Instruction]:
         if not all(part.done for part in self._state.parts_of(query.id)):
             return []
-        del self._leaving[query.id]
+        del self.leaving[query.id]
         self._ledger.ended[query.id] = None
         unread: Iterable[str] = self._links.leave(query)
         return [i for name in unread if name in self._running for i in self.withdraw(self._running[name])]

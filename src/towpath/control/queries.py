@@ -51,6 +51,8 @@ class Queries:
         self.endings = Endings(ledger, moves, links, self.running)
         newest = {q.name: q for q in sorted(self._state.queries.values(), key=lambda q: q.id)}
         self.aside = {name: q for name, q in newest.items() if q.failed is not None}
+        over = (q for q in self._state.queries.values() if not q.running and q.id not in self.endings.leaving)
+        ledger.ended |= dict.fromkeys(q.id for q in over)
         self._ids = count(self._state.last_number("queries") + 1)
 
     def submit(self, submissions: Sequence[Submission]) -> list[Instruction]:
