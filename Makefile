@@ -10,7 +10,7 @@ LOCK := requirements-dev.lock
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-live test-long test-chaos lint bench lock clean
+.PHONY: help setup demo test test-quick test-live test-long test-chaos test-mutants lint bench lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test-chaos: setup ## Run jobs while nodes and controllers are killed, paused and
 
 test-long: setup ## Run the long tests only
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m long --timeout=7200
+
+test-mutants: setup ## Make deliberate mistakes, one at a time, and see that the tests notice each (docs/design/mutants.md)
+	@$(WITH_JAVA) $(BIN)/python scripts/mutants.py $(MUTANTS)
 
 lint: $(INSTALLED) ## Check style, types and layers
 	$(BIN)/ruff check

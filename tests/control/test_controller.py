@@ -315,6 +315,18 @@ def test_a_joiner_is_clear_of_all_that_batches_before_a_crash_may_have_had(world
     assert not losses(world)
 
 
+def test_what_a_repeated_batch_had_counts_among_what_came_before(world: World) -> None:
+    run_first(world)
+    carrier = world.carriers["c0"]
+    carrier.run_batch("c0", [s(20)], 0, 0)  # it wrote its results, and was not committed
+    world.crash()
+    world.submit(submission("q", "filter", start=Start(15 * SECOND)))
+    carrier.repeat_batch("c0")
+    world.hear("c0")
+    assert world.validity("q") == UNDECIDED, "its fragment answers from 20 s on, so the past has to be read again"
+    assert not losses(world)
+
+
 def test_the_watermark_bounds_what_nobody_heard_of_where_there_is_one_input(world: World) -> None:
     run_first(world)
     world.submit(submission("q", "filter", start=NOW))

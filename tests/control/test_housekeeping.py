@@ -12,11 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from towpath.control import housekeeping
 from towpath.control.answers import read_parts
 from towpath.control.housekeeping import GRACE_US, Housekeeper
 from towpath.errors import SinkError
 from towpath.results import KafkaSink, Look, MemorySink, SinkFeeder, log, read
 from towpath.results import kafka as sinks
+from towpath.results.sinks import Step
 from towpath.store import Store
 
 from .world import SECOND, World, submission
@@ -149,6 +151,43 @@ def test_what_a_sink_has_not_got_outlives_the_retention(job: Job, tmp_path: Path
     housekeeper.tidy()
     assert len(job.results("q")) < BATCHES
     assert sunk(tmp_path) == list(range(BATCHES))
+
+
+def test_retention_waits_for_the_slowest_sink(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(sink: MemorySink, table: pa.Table, step: Step) -> None:
+        raise SinkError("away")
+
+    monkeypatch.setattr(MemorySink, "write", refuse)
+    job.world.submit(replace(submission("slow", "filter"), sink={"type": "memory"}))
+    for number in range(BATCHES):
+        job.write_batch(number)
+    housekeeper = Housekeeper(job.store, retention_us=0)
+    with pytest.raises(SinkError, match=r"^query slow: away$"):
+        housekeeper.feed_sinks()
+    assert sunk(tmp_path) == list(range(BATCHES))
+    housekeeper.tidy()
+    assert job.results("slow") == list(range(BATCHES))
+
+
+def test_the_last_round_brings_what_came_while_a_sink_was_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go, write = threading.Event(), MemorySink.write
+
+    def slowly(sink: MemorySink, table: pa.Table, step: Step) -> None:
+        assert go.wait(60)
+        write(sink, table, step)
+
+    monkeypatch.setattr(MemorySink, "write", slowly)
+    monkeypatch.setattr(housekeeping, "FEED_S", 0.01)
+    job = Job(tmp_path, {"type": "memory"})
+    job.write_batch(0)
+    housekeeper = Housekeeper(job.store, None)
+    housekeeper.round()
+    job.write_batch(1)
+    go.set()
+    housekeeper.feed_sinks()
+    sink = housekeeper.sink("q")
+    assert isinstance(sink, MemorySink)
+    assert sink.table().column("k").to_pylist() == [0, 1]
 
 
 def test_it_works_by_itself_until_it_is_left(job: Job, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from towpath.control.fence import Step
 from towpath.control.records import MoveRecord, Status
 from towpath.errors import MoveRefused, TowpathError
 
-from .world import DELAY, SECOND, World, submission
+from .world import DELAY, SECOND, World, losses, submission
 
 NODES = ("a", "b")
 
@@ -74,6 +74,24 @@ def test_a_fence_that_was_passed_too_early_is_set_again_further_ahead(world: Wor
     assert world.part("q").held_us == move.fence_us != missed
     world.batch("c0", at(missed / SECOND + 3))
     assert move.step is Step.DRAINING
+
+
+def test_a_fence_is_not_before_what_the_target_answers_for(world: World) -> None:
+    """An aggregate over a join that comes to a carrier answers from a join's window after what was read there on."""
+    world.submit(submission("there", "narrow join window", node="b"), submission("q", "join window", node="a"))
+    here, there = world.parts("q")[0], world.parts("there")[0]
+    source, other = (world.controller.state.fragments[part.fragment].carrier for part in (here, there))
+    for name in (source, other):
+        world.batch(name, at(10), at(10))
+    world.move("q", "b")
+    world.batch(other, at(10.5), at(10.5))
+    (move,) = world.controller.state.moves.values()
+    target = world.controller.state.fragments[move.target]
+    assert (target.carrier, target.from_us) == (other, 12 * SECOND + 1)
+    assert move.fence_us is not None and move.fence_us >= 12 * SECOND + 1
+    world.batch(source, at(10.6), at(10.6))
+    assert world.turns("q")[1].from_us == move.fence_us
+    assert not losses(world)
 
 
 def test_until_the_fence_is_passed_it_can_be_abandoned(world: World) -> None:

@@ -97,7 +97,13 @@ def test_a_folder_that_fails_is_told_once_and_tried_again(
     assert len(list(into.glob("*.parquet"))) == 1
 
 
-FAR = pa.array([2**63 - 1], pa.int64()).view(pa.timestamp("us", "UTC"))
+def endless(time_us: int) -> pa.Array:
+    """DuckDB takes the largest number for infinity, and its negative for minus infinity."""
+    return pa.array([time_us], pa.int64()).view(pa.timestamp("us", "UTC"))
+
+
+def endless_day(day: int) -> pa.Array:
+    return pa.array([day], pa.int32()).view(pa.date32())
 
 
 @pytest.mark.parametrize(
@@ -113,8 +119,10 @@ FAR = pa.array([2**63 - 1], pa.int64()).view(pa.timestamp("us", "UTC"))
         pytest.param(ONE.set_column(2, "at", pa.array([AT], pa.timestamp("ns", "UTC"))), 0, id="nanoseconds"),
         pytest.param(ONE.set_column(2, "at", pa.array([AT], pa.timestamp("us"))), 0, id="no zone"),
         pytest.param(ONE.set_column(2, "at", pa.array([None], pa.timestamp("us", "UTC"))), 0, id="no time"),
-        pytest.param(ONE.set_column(2, "at", FAR), 0, id="an infinite time"),
-        pytest.param(ONE.set_column(1, "day", pa.array([2**31 - 1], pa.int32()).view(pa.date32())), 0, id="no end"),
+        pytest.param(ONE.set_column(2, "at", endless(2**63 - 1)), 0, id="an infinite time"),
+        pytest.param(ONE.set_column(2, "at", endless(1 - 2**63)), 0, id="minus infinity"),
+        pytest.param(ONE.set_column(1, "day", endless_day(2**31 - 1)), 0, id="no end"),
+        pytest.param(ONE.set_column(1, "day", endless_day(1 - 2**31)), 0, id="no beginning"),
         pytest.param(ONE.set_column(1, "day", pa.array([None], pa.date32())), 1, id="a date that is missing"),
         pytest.param(ONE.select(["k"]), 0, id="no column of times"),
     ],

@@ -246,12 +246,10 @@ class Endings:
     def _take_over(self, query: QueryRecord, successor: int) -> None:
         del self._successors[query.id]
         begin_us = max(part.end_us or BEGINNING_US for part in self._state.parts_of(query.id))
+        # A part that is not settled yet has one turn, wherever it has moved (moves.py).
         for part in self._state.parts_of(successor):
-            moved_us = begin_us
-            for turn in self._state.turns(successor, part.branch):
-                turn.from_us, turn.settled = max(begin_us, moved_us), True
-                moved_us = moved_us if turn.moved_us is None else turn.moved_us
-                self._ledger.note(turn)
+            part.from_us, part.settled = begin_us, True
+            self._ledger.note(part)
 
     # --- done --------------------------------------------------------------------------------------------------------
 
