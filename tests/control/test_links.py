@@ -110,6 +110,7 @@ def test_it_answers_from_where_the_link_is_whole(world: World) -> None:
     assert told(world)[name].turns[0].from_us == begin
     batch(world, "q", 1, 40 * SECOND, {(name, world.query(name).id): 5 * SECOND})
     assert world.validity("q") == (True, begin + 2 * SECOND, None)
+    assert world.controller.state.fragments[world.part("q").fragment].from_us == begin + 2 * SECOND, "and not before"
 
 
 def test_a_fence_is_told_before_it_can_be_passed_and_a_drained_job_takes_it_back(world: World) -> None:
@@ -153,3 +154,17 @@ def test_what_a_reader_has_yet_to_read_is_kept(world: World) -> None:
     assert world.controller.links.read_us() == {maker: 7 * SECOND}, "it answers for all that was read"
     batch(world, "q", 1, 8 * SECOND, {(name, world.query(name).id): BEGINNING_US})
     assert world.controller.links.read_us() == {}
+
+
+def test_what_the_slowest_reader_has_yet_to_read_is_kept(world: World) -> None:
+    name = submit_cut(world, "q", node="a")
+    assert submit_cut(world, "r", node="b") == name
+    assert reader_of(world, "q") != reader_of(world, "r")
+    maker = world.controller.state.fragments[world.part(name).fragment].carrier
+    joined = {(name, world.query(name).id): BEGINNING_US}
+    batch(world, "q", 0, 7 * SECOND, joined)
+    assert world.controller.links.read_us() == {maker: BEGINNING_US}, "the other one has read nothing"
+    batch(world, "r", 0, 3 * SECOND, joined)
+    assert world.controller.links.read_us() == {maker: 3 * SECOND}
+    batch(world, "r", 1, 9 * SECOND, joined)
+    assert world.controller.links.read_us() == {maker: 7 * SECOND}

@@ -75,6 +75,18 @@ def test_a_crash_at_any_step_neither_loses_nor_repeats(store: Store, step: int) 
     assert not list(store.out.glob(".tmp-*"))
 
 
+@pytest.mark.parametrize("step", range(12))
+def test_a_fence_that_is_set_after_a_crash_takes_nothing_out_of_a_step(store: Store, step: int) -> None:
+    """Of a step that was begun rows may have been given, so it is done with all of them whatever has to wait now."""
+    store.fill(range(3))
+    store.feed(crash=step)
+    store.parts = [part(store.root, 1, held_us=0)]
+    store.feed()
+    store.parts = [part(store.root, 1)]
+    store.feed()
+    assert store.fed() == [0, 1, 2]
+
+
 def test_the_crash_test_reaches_the_end(store: Store) -> None:
     store.fill(range(3))
     assert store.feed(crash=11) == 3

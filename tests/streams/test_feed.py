@@ -383,8 +383,8 @@ def test_a_row_is_either_read_once_or_refused_once(files: list[list[tuple[str, s
 TRAFFIC = {"type": "traffic", "sensor": 1, "sensors": 1, "rate": 100, "seed": 3, "start_us": 0, "disorder_us": 0}
 
 
-def generated(root: Path, rows: int | None) -> Bench:
-    source = {**TRAFFIC, "rows": rows}
+def generated(root: Path, rows: int | None, rate: int = 100) -> Bench:
+    source = {**TRAFFIC, "rows": rows, "rate": rate}
     return Bench(root, (), more=[{"name": "g", "source": source, "idle_after_ms": 0}])
 
 
@@ -415,9 +415,11 @@ def test_a_generator_catches_up_in_bites(tmp_path: Path, monkeypatch: pytest.Mon
     assert bites == [2000, 2000, 2000]
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(None, 500), (9000, 9000)])
-def test_draining_runs_a_generator_to_its_end_in_bites(tmp_path: Path, rows: int | None, expected: int) -> None:
-    bench = generated(tmp_path, rows)
+@pytest.mark.parametrize(("rate", "rows", "expected"), [(100, None, 500), (100, 9000, 9000), (7, 10, 10)])
+def test_draining_runs_a_generator_to_its_end_in_bites(
+    tmp_path: Path, rate: int, rows: int | None, expected: int
+) -> None:
+    bench = generated(tmp_path, rows, rate)
     bench.most_rows = 1000
     bench.drain(at_us=5 * SECOND)
     feed, position, bites = bench.feed(), Position(), []
