@@ -62,6 +62,22 @@ def test_tuples_are_counted_by_input() -> None:
     assert done.late == ({}, {"t": 2})
 
 
+def late(*bars: tuple[float, float]) -> dict[str, int]:
+    """Of a histogram's bars: what stands for a stream, and the count."""
+    told = {"rows": 9, "newest": SECOND, "late": json.dumps([{"x": x, "y": y} for x, y in bars])}
+    metrics = PROGRESS["observedMetrics"] | {"input_i0": told}
+    return dict(batch_done("c0", PROGRESS | {"observedMetrics": metrics}, INPUTS, first=False).late[0])
+
+
+def test_late_rows_of_several_partitions_are_added_up() -> None:
+    s, s2 = float(number_of("s")), float(number_of("s2"))
+    assert late((s, 1.0), (s, 2.0), (s2, 4.0)) == {"s": 3, "s2": 4}
+
+
+def test_bars_that_spark_has_merged_are_a_little_beside_what_stands_for_a_stream() -> None:
+    assert late((number_of("s") - 1.0, 3.0), (number_of("s2") + 1.0, 1.0)) == {"s": 3, "s2": 1}
+
+
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [(None, None), (0, 0), (90.5, 90_500_000), (-90.5, -90_500_000), (365.25 * 86_400 * 7000, 220_903_200_000_000_000)],
