@@ -6,7 +6,7 @@ import pytest
 
 from figures import fig1, placed, twins
 from towpath.cluster import Cluster, Node
-from towpath.cost.sqpr import Weights, admitted, cpu, highest, network, objective, paper_weights
+from towpath.cost.sqpr import Weights, admitted, cpu, highest, network, objective, weights_for
 from towpath.placement.problem import Placement
 
 APART = placed("upper:n1 lower:n2")
@@ -28,6 +28,6 @@ def test_reuse_saves_cpu() -> None:
 def test_network_is_scaled_by_bandwidth_and_cpu_by_cpu() -> None:
     cluster = Cluster((Node("n1", bandwidth_out=1000), Node("n2", bandwidth_out=1000)))
     problem = replace(fig1(), cluster=cluster)
-    assert paper_weights(problem) == Weights(4.0, 1 / 2000, 1 / 2, 1.0)
+    assert weights_for(problem.cluster) == Weights(4.0, 1 / 2000, 1 / 2, 1.0)
     assert objective(problem, APART) == pytest.approx(4.0 - 1000 / 2000 - 0.24 / 2 - 0.19)
     assert objective(fig1(), APART) == pytest.approx(4.0 - 0.24 / 2 - 0.19)  # bandwidth without limit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from towpath.cluster import Cluster
 from towpath.placement.flows import usage
 from towpath.placement.problem import Placement, Problem
 
@@ -38,19 +39,18 @@ def highest(problem: Problem, placement: Placement) -> float:
     return float(usage(problem, placement).load.max(initial=0.0))
 
 
-def paper_weights(problem: Problem) -> Weights:
+def weights_for(cluster: Cluster) -> Weights:
     """As in section IV-A, except that CPU is scaled by the total CPU: the paper scales it by the links' bandwidth."""
-    nodes = problem.cluster.nodes
-    total = sum(node.cpu for node in nodes)
-    most = max((node.cpu for node in nodes), default=0.0)
+    total = sum(node.cpu for node in cluster.nodes)
+    most = max((node.cpu for node in cluster.nodes), default=0.0)
     # lambda_1 = M must outweigh the others together: O_2 and O_3 are scaled to 1, O_4 is at most the largest cpu.
-    bandwidth = sum(node.bandwidth_out for node in nodes)
+    bandwidth = sum(node.bandwidth_out for node in cluster.nodes)
     return Weights(3.0 + most, 1 / bandwidth if bandwidth else 0.0, 1 / total if total else 0.0, 1.0)
 
 
 def objective(problem: Problem, placement: Placement, weights: Weights | None = None) -> float:
     """lambda_1 O_1 - lambda_2 O_2 - lambda_3 O_3 - lambda_4 O_4 (eq. III.3), to be made large."""
-    w = weights or paper_weights(problem)
+    w = weights or weights_for(problem.cluster)
     return (
         w.admitted * admitted(problem, placement)
         - w.network * network(problem, placement)

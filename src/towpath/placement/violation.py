@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Resource = Literal["cpu", "memory", "bandwidth in", "bandwidth out", "link"]
-OfPlacement = Literal["missing", "partly placed", "refused", "copies", "pinned", "input"]
+OfPlacement = Literal["missing", "partly placed", "refused", "copies", "pinned", "input", "query plan"]
 OfProblem = Literal["name", "number", "connection", "cycle", "empty", "contradiction"]
 Unknown = Literal["unknown fragment", "unknown node", "unknown query", "unknown stream", "unknown input"]
 
