@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from towpath.control.fence import Step
 from towpath.control.records import BEGINNING_US, CarrierRecord
 from towpath.settings import BEGINNING, NOW, Start
 
-from .world import SECOND, World, cut, losses, submission
+from .world import SECOND, World, batch_done, cut, losses, submission
 
 EVERYTHING = (True, None, None)
 UNDECIDED = (False, None, None)
@@ -69,6 +70,14 @@ def test_now_on_a_new_carrier_is_above_what_others_have_read(world: World) -> No
     world.submit(submission("q", "window", start=NOW))
     world.batch("c1", s(3))
     assert world.validity("q") == (True, 12 * SECOND + 1, None)
+
+
+def test_now_is_above_what_an_input_has_and_holds_back(world: World) -> None:
+    world.submit(submission("q", "filter", start=NOW))
+    world.act(world.controller.handle(replace(batch_done("c0", 0, 1, s(10), first=True), known_us=25 * SECOND)))
+    assert world.validity("q") == (True, 25 * SECOND + 1, None)
+    world.submit(submission("r", "narrow filter", start=NOW))
+    assert world.part("r").asked_us == 25 * SECOND + 1
 
 
 def test_now_on_streams_that_have_nothing(world: World) -> None:

@@ -174,6 +174,15 @@ def test_results_of_batches_that_nobody_has_heard_of_are_not_taken_back(world: W
     assert (world.part("first").until_us, world.part("first").deciding) == (50 * SECOND + 1, None)
 
 
+def test_an_end_that_a_batch_has_just_reached_lies_behind_it(world: World) -> None:
+    run_first(world)
+    world.carriers["c0"].run_batch("c0", [[12 * SECOND + 1]], 0, 0)
+    world.withdraw("first")
+    assert world.part("first").until_us == 12 * SECOND + 1
+    world.hear("c0")
+    assert world.part("first").until_us == 12 * SECOND + 2
+
+
 def test_a_carrier_at_rest_tells_as_much_as_a_batch(world: World) -> None:
     run_first(world)
     world.withdraw("first")
@@ -233,6 +242,23 @@ def test_the_new_version_takes_over_where_the_old_one_ends(world: World) -> None
     world.batch("c0", s(19, 24))
     assert ends(world) == [(None, 20 * SECOND + 1, None), (20 * SECOND + 1, None, None)]
     assert [row["_fragment"] for row in world.controller.rows("c0")] == [2], "nothing below 20 s can still come"
+
+
+def test_the_old_version_goes_on_until_all_selects_of_the_new_one_answer(world: World) -> None:
+    run_first(world, "filter")
+    world.submit(submission("ahead", "narrow join window"))
+    world.batch("c1", s(50), s(50))
+    one, other = submission("first", "narrow filter"), submission("first", "join window")
+    world.submit(replace(one, pipelines=(*one.pipelines, *other.pipelines)))
+    world.batch("c0", s(13))
+    assert ends(world)[0] == (None, None, None), "the other SELECT is not seen yet"
+    world.batch("c1", s(51), s(51))
+    begin = 50 * SECOND + 1 + 2 * SECOND  # a join's window after what its carrier had read
+    assert ends(world)[0] == (None, begin, None)
+    for seconds in (14, 60, 70):
+        world.batch("c0", s(seconds))
+    assert [part.from_us for part in world.parts("first")] == [begin, begin]
+    assert not losses(world)
 
 
 def test_other_columns_begin_a_series_of_their_own(world: World) -> None:

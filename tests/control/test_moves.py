@@ -9,6 +9,7 @@ import pytest
 from towpath.control.fence import Step
 from towpath.control.records import MoveRecord, Status
 from towpath.errors import MoveRefused, TowpathError
+from towpath.settings import BEGINNING, Start
 
 from .world import DELAY, SECOND, World, losses, submission
 
@@ -24,9 +25,9 @@ def at(*seconds: float) -> list[int]:
     return [int(s * SECOND) for s in seconds]
 
 
-def moving(world: World, kind: str = "filter") -> MoveRecord:
+def moving(world: World, kind: str = "filter", start: Start = BEGINNING) -> MoveRecord:
     """A query that has seen ten seconds on node a, and is on its way to b, where the carrier has caught up."""
-    world.submit(submission("q", kind))
+    world.submit(submission("q", kind, start=start))
     world.batch("c0", at(1, 5))
     world.batch("c0", at(9, 10))
     world.move("q", "b")
@@ -46,6 +47,14 @@ def test_it_changes_hands_at_the_fence(world: World) -> None:
     assert (now.from_us, now.fragment) == (move.fence_us, move.target)
 
 
+def test_a_query_that_begins_behind_the_fence_begins_there_all_the_same(world: World) -> None:
+    move = moving(world, start=Start(100 * SECOND))
+    world.batch("c0", at(11))
+    before, now = world.turns("q")
+    assert move.fence_us is not None and move.fence_us < 100 * SECOND
+    assert (before.from_us, now.from_us) == (100 * SECOND, 100 * SECOND)
+
+
 def test_the_source_stays_until_it_has_seen_what_it_owes(world: World) -> None:
     move = moving(world, "window")
     world.batch("c0", at(11))
@@ -62,12 +71,13 @@ def test_the_source_stays_until_it_has_seen_what_it_owes(world: World) -> None:
     assert source.status is Status.GONE
 
 
-def test_a_fence_that_was_passed_too_early_is_set_again_further_ahead(world: World) -> None:
+@pytest.mark.parametrize("beyond_us", [0, SECOND])
+def test_a_fence_that_was_passed_too_early_is_set_again_further_ahead(world: World, beyond_us: int) -> None:
     move = moving(world)
     missed = move.fence_us
     assert missed is not None
     carrier = world.carriers["c0"]
-    carrier.run_batch("c0", [at(missed / SECOND + 1)], 0, 0)  # still with the table from before the fence
+    carrier.run_batch("c0", [[missed + beyond_us]], 0, 0)  # still with the table from before the fence
     world.hear("c0")
     world.batch("c0", at(missed / SECOND + 2))
     assert move.step is Step.FENCED and move.fences == 2

@@ -28,6 +28,13 @@ def merged(first: int, last: int) -> str:
     return f"compact/{first:012d}-{last:012d}.parquet"
 
 
+@pytest.mark.parametrize(("epochs", "newest"), [([], "."), ([0], "e0/results"), ([8, 10, 9], "e10/results")])
+def test_what_the_newest_epoch_has_written_counts(tmp_path: Path, epochs: list[int], newest: str) -> None:
+    for name in (".", *(f"e{epoch}/results" for epoch in epochs)):
+        touch(tmp_path / name, *raw(0))
+    assert committed(tmp_path) == [tmp_path / newest / "batch=0" / "part-0.parquet"]
+
+
 CASES = {
     "nothing": ([], []),
     "numbers, not letters, order batches": ([*raw(10), *raw(9)], ["batch=9/part-0.parquet", "batch=10/part-0.parquet"]),

@@ -95,8 +95,9 @@ def test_a_reader_that_comes_too_late_for_a_file_reads_the_next_version(
     assert read(tmp_path) == (2, {2: 1})
 
 
-def test_a_change_of_another_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("since", [2, 4])
+def test_a_change_of_another_version_is_refused(tmp_path: Path, since: int) -> None:
     publish(tmp_path, 3, COLUMNS, TableChange(rows_of(1)))
-    with pytest.raises(ValueError, match="a change of version 4, and the table has version 3"):
-        publish(tmp_path, 5, COLUMNS, TableChange(rows_of(2), [], 4))
+    with pytest.raises(ValueError, match=f"a change of version {since}, and the table has version 3"):
+        publish(tmp_path, 5, COLUMNS, TableChange(rows_of(2), [], since))
     assert read(tmp_path) == (3, {1: 1})
