@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from towpath.control.answers import read_parts
 from towpath.control.controller import Controller, Publish, StartCarrier
 from towpath.control.history import Kind
 from towpath.control.records import BEGINNING_US, State, Status
 from towpath.settings import BEGINNING, NOW, Start
+from towpath.store import Store
 
 from .world import CATALOG, DELAY, SECOND, World, batch_done, losses, stream, submission
 
@@ -317,6 +319,23 @@ def test_copies_end_together(tmp_path: Path) -> None:
     assert [part.done for part in world.parts("q")] == [True, False]
     world.batch("c1", s(60))
     assert all(part.done for part in world.parts("q")) and not losses(world)
+
+
+def test_an_end_is_open_for_all_who_answer_until_the_last_has_told(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    world = World(store.journal, ("a", "b"))
+    world.submit(replace(submission("q", "filter"), copies=2))
+    world.batch("c0", s(50))
+    world.batch("c1", s(20))
+    world.carriers["c1"].run_batch("c1", [s(60)], 0, 0)  # nobody has heard of it yet
+    world.withdraw("q")
+    world.batch("c0", s(51))
+    assert [part.deciding for part in world.parts("q")] == [None, 2]
+    assert [part.undecided for part in read_parts(world.journal, store, world.query("q"))] == [True, True]
+    world.hear("c1")
+    world.batch("c1", s(61))
+    assert [part.until_us for part in world.parts("q")] == [60 * SECOND + 1] * 2
+    assert [part.undecided for part in read_parts(world.journal, store, world.query("q"))] == [False, False]
 
 
 # --- starting again --------------------------------------------------------------------------------------------------

@@ -88,6 +88,8 @@ def test_both_versions_of_a_replaced_query_feed_its_sink(job: Job, tmp_path: Pat
     replaced(job, "narrow filter", job.world.query("q").sink)
     old, new = (part for part in job.world.controller.state.parts.values() if part.query in (1, 3))
     assert (old.ceded_us, new.from_us) == (2 * SECOND + 1, 2 * SECOND + 1)
+    parts = read_parts(job.world.journal, job.store, job.world.query("q"))
+    assert [part.select for part in parts] == [0, 1], "versions may group by other keys, so they are no copies"
     assert sunk(tmp_path) == job.results("q") == [0, 1, 2, 3, 4, 5]
 
 
@@ -270,6 +272,23 @@ def test_the_sink_of_a_withdrawn_query_is_finished_and_forgotten(job: Job, tmp_p
     housekeeper.feed_sinks()
     assert housekeeper.finished() == set()
     assert sunk(tmp_path) == [0, 1]
+
+
+def test_a_sink_gets_what_comes_a_while_after_its_query_has_left(job: Job, tmp_path: Path) -> None:
+    now = [time.time_ns() // 1000]
+    housekeeper = Housekeeper(job.store, None, lambda: now[0])
+    job.world.batch("c0", [60 * SECOND])
+    job.world.withdraw("q")
+    job.world.batch("c0", [70 * SECOND])
+    now[0] += GRACE_US - SECOND
+    housekeeper.feed_sinks()
+    assert housekeeper.finished() == set()
+    job.write_batch(0)
+    housekeeper.feed_sinks()
+    assert sunk(tmp_path) == [0]
+    now[0] = time.time_ns() // 1000 + GRACE_US + SECOND
+    housekeeper.feed_sinks()
+    assert housekeeper.finished() == {1}
 
 
 def test_a_sink_waits_for_windows_that_are_not_closed(tmp_path: Path) -> None:

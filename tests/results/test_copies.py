@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -71,6 +72,16 @@ def test_a_copy_that_stops_leaves_no_gap(tmp_path: Path) -> None:
     write_batch(parts[1].root, 1, [Row(2, time=20, v=2)])
     (second,) = batches(parts, first.position)
     assert (values(first.table), values(second.table)) == ([1], [2])
+
+
+def test_a_row_that_was_given_before_a_fence_was_set_is_not_given_by_the_other_copy(tmp_path: Path) -> None:
+    one, other = copies(tmp_path, 2)
+    write_batch(one.root, 0, [Row(1, time=10, v=1)])
+    (first,) = batches([one, other], Position())
+    assert values(first.table) == [1]
+    write_batch(other.root, 0, [Row(2, time=10, v=1), Row(2, time=20, v=2)])
+    now = [replace(one, held_us=0), other]
+    assert [v for chunk in batches(now, first.position) for v in values(chunk.table)] == [2]
 
 
 def test_windows_are_the_same_by_their_time_and_groups_whatever_their_sums(tmp_path: Path) -> None:

@@ -232,6 +232,17 @@ def test_a_fence_that_is_not_decided_is_not_passed(tmp_path: Path) -> None:
     assert mark(Link("a", 1, True, (replace(turn, held_us=500 * MS),))) == 500 * MS - 1
 
 
+def test_who_has_handed_over_is_waited_for_until_its_last_pairs_are_out(tmp_path: Path) -> None:
+    before, now = Carrier(tmp_path / "c0"), Carrier(tmp_path / "c1")
+    fence = 500 * MS
+    link = Link("a", 1, True, (replace(before.turn(1), moved_us=fence), replace(now.turn(2), from_us=fence)))
+    now.run([], 1000 * MS)
+    before.run([], 555 * MS)
+    assert mark(link) == 530 * MS - 1, "a pair that begins just before the fence comes up to 40 ms later"
+    before.run([], 566 * MS)
+    assert mark(link) == 975 * MS - 1
+
+
 def test_windows_are_out_one_batch_after_their_watermark(tmp_path: Path) -> None:
     carrier = Carrier(tmp_path / "c0")
     assert low_water(carrier.root, windowed=True) is None

@@ -97,6 +97,9 @@ def test_rows_are_chosen_by_time(tmp_path: Path, format_: str) -> None:
     file = source.inspect(str(write(tmp_path, format_)))
     assert source.read(file, MICROS[1], MICROS[2]).equals(TABLE.slice(2))
     assert source.read(file, MICROS[0], MICROS[0]).num_rows == 0
+    assert source.read(file, MICROS[1], MICROS[0])["lane"].to_pylist() == [1, None], "without the row of the first time"
+    assert source.read(file, MICROS[1] - 1, MICROS[0] - 1)["lane"].to_pylist() == [2, None], "or of the last"
+    assert source.read(file, MICROS[1] - 1, MICROS[0]).equals(TABLE)
 
 
 def test_rows_without_a_time_are_refused(tmp_path: Path, format_: str) -> None:
