@@ -194,6 +194,15 @@ def test_a_carrier_at_rest_tells_as_much_as_a_batch(world: World) -> None:
     assert not world.controller.undecided
 
 
+def test_a_query_is_done_when_its_input_is_complete_up_to_1970(world: World) -> None:
+    world.submit(submission("first", "filter"))
+    world.batch("c0", s(-10))
+    world.withdraw("first")
+    world.batch("c0", [DELAY])
+    assert world.everything.carriers["c0"].complete_us == 0
+    assert world.part("first").done
+
+
 def test_all_selects_end_together(world: World) -> None:
     world.submit(submission("q", "union"))
     world.batch("c0", s(12))
@@ -261,6 +270,16 @@ def test_the_old_version_goes_on_until_all_selects_of_the_new_one_answer(world: 
         world.batch("c0", s(seconds))
     assert [part.from_us for part in world.parts("first")] == [begin, begin]
     assert not losses(world)
+
+
+def test_a_new_version_may_take_over_at_the_very_beginning_of_1970(world: World) -> None:
+    """Which is event time 0."""
+    world.submit(submission("first", "filter"))
+    world.batch("c0", s(-10))
+    world.submit(submission("first", "narrow filter"))
+    world.batch("c0", [-1])
+    world.batch("c0", s(20))
+    assert ends(world) == [(None, 0, None), (0, None, None)]
 
 
 def test_other_columns_begin_a_series_of_their_own(world: World) -> None:

@@ -200,6 +200,15 @@ def test_a_late_file_is_not_withheld(bench: Bench) -> None:
     assert rows(feed, first, feed.advance(first)) == Counter({("a", 3, 3): 1})
 
 
+@pytest.mark.parametrize(("newest", "late"), [(20, 3), (0, -5)])
+def test_a_late_file_does_not_take_its_stream_back(bench: Bench, newest: int, late: int) -> None:
+    for name in STREAMS:
+        bench.write(name, newest)
+    bench.write("a", late)
+    feed = bench.feed()
+    assert rows(feed, Position(), feed.advance(Position())) == bench.written
+
+
 def test_a_silent_stream_holds_nobody_back_any_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.monotonic()
     monkeypatch.setattr(feeds.time, "monotonic", lambda: now)

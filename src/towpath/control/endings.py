@@ -245,7 +245,8 @@ class Endings:
 
     def _take_over(self, query: QueryRecord, successor: int) -> None:
         del self._successors[query.id]
-        begin_us = max(part.end_us or BEGINNING_US for part in self._state.parts_of(query.id))
+        ends = [part.end_us for part in self._state.parts_of(query.id)]
+        begin_us = max((us for us in ends if us is not None), default=BEGINNING_US)
         # A part that is not settled yet has one turn, wherever it has moved (moves.py).
         for part in self._state.parts_of(successor):
             part.from_us, part.settled = begin_us, True
@@ -261,12 +262,10 @@ class Endings:
     def _is_complete(self, part: PartRecord) -> bool:
         if part.end_us == BEGINNING_US:
             return True
-        carrier = self._ledger.carrier_of(self._fragment(part))
-        # Behind the watermark there are only late tuples, also where no tuple but a tick has moved it.
-        known = [us for us in (carrier.complete_us, carrier.watermark_us) if us]
+        complete_us = self._ledger.carrier_of(self._fragment(part)).complete_us
         earlier = self._state.turns(part.query, part.branch)[:-1]
         moved = all(self._fragment(turn).status is not Status.LIVE for turn in earlier)
-        return moved and max(known, default=BEGINNING_US) >= self._owed_us(part)
+        return moved and complete_us is not None and complete_us >= self._owed_us(part)
 
     def _let_go(self, part: PartRecord, owed_us: int | None) -> list[Instruction]:
         """A part needs its fragment no more, but for the windows that close by then; None: it never began."""

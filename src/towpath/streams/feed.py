@@ -270,7 +270,8 @@ class Feed:
             growing.taken[file.path] = file
             growing.heard_at = time.monotonic()
             if file.rows:
-                growing.newest_us = max(file.newest_us, growing.newest_us or BEGINNING_US)
+                before_us = growing.newest_us
+                growing.newest_us = file.newest_us if before_us is None else max(file.newest_us, before_us)
 
 
 def folders(streams: Sequence[dict[str, Any]], schema: pa.Schema, time: str) -> Iterator[tuple[Folder, int]]:
