@@ -212,8 +212,9 @@ class Endings:
                 self._ledger.note(other)
 
     def _dropped(self, part: PartRecord) -> bool:
-        """Whether a part left before it began."""
-        return part.done and part.until_us == BEGINNING_US
+        """Whether a part left before it began. Earlier turns are done since they handed over."""
+        last = self._state.turns(part.query, part.branch)[-1]
+        return last.done and last.until_us == BEGINNING_US
 
     def _go_on(self) -> list[Instruction]:
         found: list[Instruction] = []
