@@ -42,6 +42,8 @@ class Network:
     bandwidth: float = inf
     links: tuple[Link, ...] = ()
     latencies: NDArray[np.float32] | None = None  # seconds, by position in the cluster's nodes; NaN is unknown
+    # Row by target, column by source: the node that a packet goes to next, itself at the target; None if unknown.
+    next_hops: NDArray[np.int32] | None = None
 
     @cached_property
     def by_pair(self) -> Mapping[tuple[str, str], Link]:
@@ -66,6 +68,17 @@ class Cluster:
         if self.network.latencies is not None:
             return float(self.network.latencies[self.position[source], self.position[target]])
         return self.network.latency
+
+    def route(self, source: str, target: str) -> tuple[str, ...]:
+        """The nodes that packets pass, both ends among them; without routing tables every node is a neighbour."""
+        if self.network.next_hops is None or source == target:
+            return (source,) if source == target else (source, target)
+        towards, at = self.network.next_hops[self.position[target]], self.position[source]
+        found = [source]
+        while found[-1] != target:
+            at = int(towards[at])
+            found.append(self.nodes[at].name)
+        return tuple(found)
 
     def bandwidth(self, source: str, target: str) -> float:
         if source == target:

@@ -10,7 +10,7 @@ import pytest
 
 from towpath import planners
 from towpath.cluster import Cluster, Network, Node
-from towpath.cost.sbon import network_usage
+from towpath.cost.sbon import delays, network_usage
 from towpath.errors import PlannerError
 from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
 from towpath.problems.generate.sbon import Sbon, sbon
@@ -108,3 +108,27 @@ def test_a_busy_node_moves_away() -> None:
     assert parted.nodes["q0"] != parted.nodes["q1"]
     together = planners.run("relaxation", problem, planners.options("relaxation", {"load_scale": "0"}))
     assert together.nodes["q0"] == together.nodes["q1"]
+
+
+def test_an_operator_stands_where_the_routes_meet() -> None:
+    """a and b meet in m, which is one hop before the sink d; c comes from the other side."""
+    names = ("a", "b", "c", "m", "d")
+    hops = {"a": "m", "b": "m", "c": "d", "m": "d", "d": "d"}  # towards d
+    next_hops = np.tile(np.arange(5, dtype=np.int32), (5, 1))
+    next_hops[4] = [names.index(hops[name]) for name in names]
+    cluster = Cluster(tuple(map(Node, names)), Network(0.01, next_hops=next_hops))
+    streams = tuple(Stream(f"s{at}", at, 10.0) for at in "abc")
+    near = Fragment("near", "q", (Operator("near.o", ("sa", "sb"), "join"),))
+    all_three = Fragment("all", "q", (Operator("all.o", ("near.o", "sc"), "join"),))
+    problem = Problem(cluster, streams, (all_three, near), (Query("q", ("all", "near"), "d"),))
+    placed = planners.run("ip_multicast", problem)
+    assert placed.nodes == {"near": ("m",), "all": ("d",)}
+    assert cluster.route("a", "d") == ("a", "m", "d")
+    assert cluster.route("a", "a") == ("a",)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tuples_that_stay_on_their_routes_are_as_fast_as_packets(seed: int) -> None:
+    problem = sbon(Sbon(queries=50), seed, transit_stub(SMALL, seed))
+    fast, direct = (delays(problem, planners.run(name, problem)) for name in ("ip_multicast", "consumer"))
+    assert fast == pytest.approx(direct, rel=1e-5)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from towpath.cluster import Cluster, Link, Network
+from towpath.errors import ProblemFileError
 from towpath.placement.problem import Placement, Problem
 from towpath.problems import dump, load, write
 from towpath.problems.dump import write_placement
@@ -41,11 +42,13 @@ PROBLEMS = {
 
 def same(one: Problem, other: Problem) -> bool:
     """A matrix has no equality that is true or false."""
-    matrices = [p.cluster.network.latencies for p in (one, other)]
-    bare = [
-        replace(p, cluster=Cluster(p.cluster.nodes, replace(p.cluster.network, latencies=None))) for p in (one, other)
-    ]
-    return bare[0] == bare[1] and np.array_equal(*(np.array(m) for m in matrices), equal_nan=matrices[0] is not None)
+    networks = [p.cluster.network for p in (one, other)]
+    plain = [replace(network, latencies=None, next_hops=None) for network in networks]
+    bare = [replace(p, cluster=Cluster(p.cluster.nodes, n)) for p, n in zip((one, other), plain, strict=True)]
+    return bare[0] == bare[1] and all(
+        np.array_equal(*(np.array(getattr(network, matrix), dtype=float) for network in networks), equal_nan=True)
+        for matrix in ("latencies", "next_hops")
+    )
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -69,6 +72,15 @@ def test_latencies_are_written_beside(tmp_path: Path, kind: str) -> None:
         dump(problem)
     write(problem, tmp_path / "problem.yaml", kind)
     assert same(load(tmp_path / "problem.yaml"), problem)
+
+
+def test_routes_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
+    write(sbon(Sbon(queries=3), 1, transit_stub(SMALL_TOPOLOGY)), tmp_path / "problem.yaml")
+    routes = np.load(tmp_path / "problem.next_hops.npy")
+    routes[3, [0, 1]] = [1, 0]  # packets to the fourth node go to and fro
+    np.save(tmp_path / "problem.next_hops.npy", routes)
+    with pytest.raises(ProblemFileError, match="a way from every node"):
+        load(tmp_path / "problem.yaml")
 
 
 @pytest.mark.parametrize("name", ["placement.yaml", "placement.csv", "placement.parquet"])

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from itertools import combinations, groupby, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from towpath.problems.generate.uniform import Uniform, uniform
 from towpath.problems.generate.zhou import Zhou, zhou
 
 SEEDS = [0, 1, 2]
+SMALL_TOPOLOGY = TransitStub(transit_domains=4, transit_nodes=3, stub_domains=12, stub_nodes=4)
 DIGEST = """
 import hashlib
 from towpath.problems.generate.{name} import {name}
@@ -243,3 +245,27 @@ def test_zipf_and_spread() -> None:
     assert set(zipf(rng, 10, 0.0)) == {0.1}
     parts = spread(rng, 100, 30, least=1)
     assert (sum(parts), len(parts), min(parts) >= 1) == (100, 30, True)
+
+
+def test_packets_stay_in_their_domain_as_long_as_they_can() -> None:
+    cluster = transit_stub(SMALL_TOPOLOGY, 3)
+    domain = {node.name: node.properties["domain"] for node in cluster.nodes}
+    for one, other in combinations(cluster.nodes, 2):
+        route = cluster.route(one.name, other.name)
+        latency = sum(cluster.latency(a, b) for a, b in pairwise(route))
+        assert latency == pytest.approx(cluster.latency(one.name, other.name), rel=1e-4)
+        visited = [name for name, _ in groupby(domain[node] for node in route)]
+        assert len(visited) == len(set(visited)), "no domain is left and entered again"
+        assert all(name.startswith("t") for name in visited[1:-1]), "stub domains carry nobody else's packets"
+
+
+def test_routes_of_the_least_latency() -> None:
+    def detours(routing: str) -> int:
+        """How many ways over a third node are shorter than the direct one."""
+        found = transit_stub(SMALL_TOPOLOGY.model_copy(update={"routing": routing}), 3).network.latencies
+        assert found is not None
+        over = found[:, :, None] + found[None]  # from, over, to
+        return int((over.min(axis=1) < found - 1e-6).sum())
+
+    assert detours("latency") == 0
+    assert detours("policy") > 0, "as on the Internet, an overlay may be faster"

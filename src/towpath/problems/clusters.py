@@ -49,7 +49,8 @@ def _network(reader: Reader, section: Any, nodes: int) -> Network:
     if entry is None:
         return Network()
     links = tuple(_links(reader, entry))
-    return Network(entry.latency, entry.bandwidth, links, _latencies(reader, entry, nodes))
+    matrices = _latencies(reader, entry, nodes), _next_hops(reader, entry, nodes)
+    return Network(entry.latency, entry.bandwidth, links, *matrices)
 
 
 def _links(reader: Reader, network: NetworkEntry) -> list[Link]:
@@ -83,3 +84,34 @@ def _latencies(reader: Reader, network: NetworkEntry, nodes: int) -> NDArray[np.
         reader.refuse("network.latencies", message, "change nodes, or leave nodes out and generate a matrix topology")
         return None
     return found
+
+
+def _next_hops(reader: Reader, network: NetworkEntry, nodes: int) -> NDArray[np.int32] | None:
+    if network.next_hops is None:
+        return None
+    path = reader.folder / network.next_hops
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        reader.refuse("network.next_hops", f"{path} cannot be read: {error}", "an .npy file of integers")
+        return None
+    if found.shape != (nodes, nodes) or not np.issubdtype(found.dtype, np.integer) or _lost(found):
+        message = f"expected, for each of the {nodes} nodes as target, a way from every node, got {_shape(found)}"
+        reader.refuse("network.next_hops", message, "write the routes again, or leave next_hops out")
+        return None
+    return found.astype(np.int32)
+
+
+def _shape(found: NDArray[Any]) -> str:
+    return f"{' x '.join(map(str, found.shape))} {found.dtype}"
+
+
+def _lost(next_hops: NDArray[Any]) -> bool:
+    """Whether packets go to a node that is not there, or in circles: as many hops as there are nodes lead anywhere."""
+    count = len(next_hops)
+    if next_hops.min(initial=0) < 0 or next_hops.max(initial=0) >= count:
+        return True
+    at = np.asarray(next_hops)
+    for _ in range(count.bit_length()):
+        at = np.take_along_axis(at, at, axis=1)  # twice as many hops
+    return bool((at != np.arange(count)[:, None]).any())

@@ -18,12 +18,12 @@ from towpath.cluster import Link, Node
 from towpath.placement.problem import Fragment, Operator, Placement, Problem, Query, Stream
 from towpath.problems.tables import KINDS, PROPERTY
 
-LATENCIES = "latencies.npy"
+MATRICES = ("latencies", "next_hops")  # each in a file of its own
 
 
 def dump(problem: Problem) -> str:
     """The whole problem as one YAML text. A matrix of latencies cannot be in it: `write` puts that beside the file."""
-    if problem.cluster.network.latencies is not None:
+    if any(getattr(problem.cluster.network, matrix) is not None for matrix in MATRICES):
         raise ValueError("a matrix of latencies needs a file of its own: use write()")
     return _yaml(_inline(problem))
 
@@ -32,10 +32,12 @@ def write(problem: Problem, path: Path, tables: str = "") -> None:
     """Writes the file and what belongs beside it; with tables="parquet" or "csv", all big parts are tables."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = _with_tables(problem, path, tables) if tables else _inline(problem)
-    if problem.cluster.network.latencies is not None:
-        name = f"{path.stem}.{LATENCIES}"
-        np.save(path.with_name(name), problem.cluster.network.latencies)
-        content["network"] = {**content.get("network", {}), "latencies": name}
+    for matrix in MATRICES:
+        values = getattr(problem.cluster.network, matrix)
+        if values is not None:
+            name = f"{path.stem}.{matrix}.npy"
+            np.save(path.with_name(name), values)
+            content["network"] = {**content.get("network", {}), matrix: name}
     path.write_text(_yaml(content), encoding="utf-8")
 
 
@@ -65,7 +67,7 @@ def _fragment(fragment: Fragment) -> dict[str, Any]:
 
 def _network(problem: Problem) -> dict[str, Any]:
     network = problem.cluster.network
-    said = _said(network, "latencies", "links")
+    said = _said(network, *MATRICES, "links")
     if network.links:
         said["links"] = [_link(link) for link in network.links]
     return {"network": said} if said else {}

@@ -61,6 +61,7 @@ class NetworkEntry(Settings):
     bandwidth: BytesPerSecond = Field(math.inf, gt=0)
     links: Any = None  # read one by one, or from a table
     latencies: str | None = None
+    next_hops: str | None = None
 
 
 def _column_type(value: object) -> Type:

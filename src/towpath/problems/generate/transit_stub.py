@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -22,7 +24,9 @@ class TransitStub(Settings):
     """The paper gives numbers of domains and nodes and the diameter. Nodes lie on a plane and an edge is as long as the
     distance, which leaves open how likely an edge within a domain is: as in the generator's own examples.
 
-    Latencies are those of the shortest paths; the generator's routing policy weights are not modelled.
+    Packets take the routes that the generator's policy weights stand for: the fewest hops, within one domain as long
+    as source and target are in it, and between domains over as few others as possible. With `routing: latency` they
+    take the ways of the least latency instead.
     """
 
     transit_domains: Whole = Field(10, ge=1)
@@ -32,6 +36,7 @@ class TransitStub(Settings):
     transit_edges: Number = Field(0.6, ge=0, le=1)
     stub_edges: Number = Field(0.42, ge=0, le=1)
     diameter: Seconds = Field(0.878, gt=0)  # the largest latency
+    routing: Literal["policy", "latency"] = "policy"
     cpu: Number = Field(1.0, gt=0)
 
 
@@ -51,7 +56,8 @@ def transit_stub(parameters: TransitStub | None = None, seed: int = 0) -> Cluste
         router = routers[(n - 1) % len(routers)]
         stub = graph.domain(f"d{n}", graph.near(router, STUB_DISTANCE), STUB_RADIUS, size, p.stub_edges)
         graph.connect(graph.any_of(stub), router)
-    return Cluster(graph.nodes(p, len(routers)), Network(latencies=graph.latencies(p.diameter)))
+    latencies, next_hops = graph.routes(p.routing, p.diameter)
+    return Cluster(graph.nodes(p, len(routers)), Network(latencies=latencies, next_hops=next_hops))
 
 
 def _sizes(rng: Generator, p: TransitStub) -> list[int]:
@@ -86,7 +92,7 @@ class _Graph:
 
     def connect(self, one: int, other: int) -> None:
         if one != other:
-            self._edges.append((one, other))
+            self._edges.append((min(one, other), max(one, other)))
 
     def domain(self, name: str, centre: Points, radius: float, size: int, edges: float) -> list[int]:
         """Nodes near a place: a random tree, so that all are connected, and each other pair with a probability."""
@@ -108,7 +114,8 @@ class _Graph:
             for n, domain in enumerate(self._domains)
         )
 
-    def latencies(self, diameter: float) -> NDArray[np.float32]:
+    def routes(self, routing: str, diameter: float) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+        """Latencies, and towards each node (row) the next hop from every other."""
         # Here, because importing it takes as long as the rest of the command line together.
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import shortest_path
@@ -117,9 +124,32 @@ class _Graph:
         places = np.array(self._places)
         one, other = np.array(sorted(set(self._edges)), dtype=np.int64).reshape(-1, 2).T
         lengths = np.linalg.norm(places[one] - places[other], axis=1)
-        graph = csr_matrix((lengths, (one, other)), shape=(count, count))
-        distances = shortest_path(graph, method="D", directed=False)
-        longest = distances.max()
-        scaled = distances * (diameter / longest) if longest else distances
-        latencies: NDArray[np.float32] = scaled.astype(np.float32)
-        return latencies
+        weights = lengths if routing == "latency" else self._policy_weights(one, other, lengths)
+        graph = csr_matrix((weights, (one, other)), shape=(count, count))
+        distances, hops = shortest_path(graph, method="D", directed=False, return_predecessors=True)
+        edges = csr_matrix(
+            (np.tile(lengths, 2), (np.r_[one, other], np.r_[other, one])), shape=(count, count)
+        ).toarray()
+        latencies = _along(distances, hops, edges)
+        np.fill_diagonal(hops, np.arange(count))
+        longest = latencies.max()
+        scaled = latencies * (diameter / longest) if longest else latencies
+        return scaled.astype(np.float32), hops.astype(np.int32)
+
+    def _policy_weights(self, one: NDArray[np.int64], other: NDArray[np.int64], lengths: Points) -> Points:
+        """A hop to another domain weighs more than all hops within one; the shorter edge wins between equal ways."""
+        domains = np.array(self._domains)
+        within = domains[one] == domains[other]
+        return np.where(within, 1.0, float(len(domains))) + lengths / (lengths.sum() + 1.0)
+
+
+def _along(distances: Points, previous: NDArray[np.int32], edges: Points) -> Points:
+    """How long the ways are, by row from each node, given the last but one node of each way."""
+    found = np.zeros_like(distances)
+    rows = np.arange(len(distances))
+    order = np.argsort(distances, axis=1, kind="stable")
+    for rank in range(1, len(distances)):
+        node = order[:, rank]
+        before = previous[rows, node]
+        found[rows, node] = found[rows, before] + edges[before, node]
+    return found
