@@ -16,7 +16,7 @@ from towpath.control import housekeeping
 from towpath.control.answers import read_parts
 from towpath.control.housekeeping import GRACE_US, Housekeeper
 from towpath.errors import SinkError
-from towpath.results import KafkaSink, Look, MemorySink, SinkFeeder, log, read
+from towpath.results import KafkaSink, Look, MemorySink, SinkFeeder, Step, log, read
 from towpath.results import kafka as sinks
 from towpath.results.sinks import Step
 from towpath.store import Store
@@ -129,6 +129,32 @@ def test_a_sink_that_fails_does_not_keep_others_waiting(tmp_path: Path, monkeypa
     with pytest.raises(SinkError, match=r"^query q: topic t at 127\.0\.0\.1:1 did not take results"):
         Housekeeper(job.store, None).feed_sinks()
     assert sunk(tmp_path) == [0]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_cluster_that_gets_other_addresses_or_passwords_gets_no_row_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restarted: bool
+) -> None:
+    written: list[tuple[str, int]] = []
+
+    class Cluster:
+        def __init__(self, servers: str) -> None:
+            self.servers = servers
+
+        def write(self, table: pa.Table, step: Step) -> None:
+            written.extend((self.servers, k) for k in table["k"].to_pylist())
+
+    monkeypatch.setitem(housekeeping.SINKS, "kafka", lambda query: Cluster((query.sink or {})["servers"]))
+    job = Job(tmp_path, {"type": "kafka", "servers": "old:1", "topic": "t"})
+    housekeeper = Housekeeper(job.store, None)
+    job.write_batch(0)
+    housekeeper.feed_sinks()
+    sink = {"type": "kafka", "servers": "new:1", "topic": "t", "kafka.sasl.password": "${NEW}"}
+    job.world.controller.change_sink("q", sink)
+    job.world.save()
+    job.write_batch(1)
+    (Housekeeper(job.store, None) if restarted else housekeeper).feed_sinks()
+    assert written == [("old:1", 0), ("new:1", 1)]
 
 
 def test_tidying_changes_no_answer(job: Job, tmp_path: Path) -> None:

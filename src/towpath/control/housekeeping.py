@@ -56,8 +56,14 @@ def _kafka(sink: Mapping[str, str]) -> Sink:
 
 
 def _key(query: QueryRecord) -> str:
-    """The same as long as the same results go to the same place: a sink that a query comes back to goes on."""
-    place = hashlib.sha256(json.dumps(query.sink, sort_keys=True).encode()).hexdigest()[:8]
+    """The same as long as the same results go to the same place: a sink that a query comes back to goes on.
+
+    A cluster of Kafka that gets new addresses or passwords is the same cluster, as it is for streams.
+    """
+    sink = {
+        name: value for name, value in (query.sink or {}).items() if name != "servers" and not name.startswith(PREFIX)
+    }
+    place = hashlib.sha256(json.dumps(sink, sort_keys=True).encode()).hexdigest()[:8]
     return f"{query.name}-{query.series}-{place}"
 
 
@@ -88,7 +94,7 @@ class Housekeeper:
         self._now_us = now_us
         self._stopped = threading.Event()
         self._busy = threading.Lock()
-        self._feeders: dict[str, SinkFeeder] = {}
+        self._feeders: dict[str, tuple[dict[str, str], SinkFeeder]] = {}  # with what they are made from
         self._sinks: dict[str, Sink] = {}
         self._lanes = Lanes()
         self._failed: dict[int, str] = {}  # by query, why its sink did not take results
@@ -209,12 +215,14 @@ class Housekeeper:
 
     def _feeder(self, query: QueryRecord) -> SinkFeeder:
         key = _key(query)
-        if key not in self._feeders:
-            assert query.sink is not None
+        assert query.sink is not None
+        made_from, feeder = self._feeders.get(key, (None, None))
+        if feeder is None or made_from != query.sink:
             sink = self._sinks[query.name] = SINKS[query.sink["type"]](query)
             state = None if query.sink["type"] == "memory" else self._store.sink(key)
-            self._feeders[key] = SinkFeeder(query.name, sink, state)
-        return self._feeders[key]
+            feeder = SinkFeeder(query.name, sink, state)
+            self._feeders[key] = query.sink, feeder
+        return feeder
 
     def _run(self) -> None:
         while not self._stopped.wait(FEED_S):
