@@ -221,6 +221,31 @@ def test_who_leaves_a_shared_fragment_leaves_it_to_the_others(world: World) -> N
     assert not world.controller.rows("c0") and not losses(world)
 
 
+def test_windows_that_silence_has_closed_are_not_taken_back(world: World) -> None:
+    world.submit(submission("q", "window"))
+    world.batch("c0", s(1))
+    world.carriers["c0"].ticks[0] = 8 * SECOND
+    world.batch("c0", [])
+    world.batch("c0", [])  # of watermark 5: it shows the window from 0 to 4
+    world.withdraw("q")
+    assert world.part("q").until_us == 5 * SECOND
+    world.act(world.controller.rest("c0"))
+    assert world.part("q").done, "all that it owes is there"
+
+
+def test_windows_that_silence_closed_unheard_are_not_taken_back(world: World) -> None:
+    world.submit(submission("q", "window"))
+    world.batch("c0", s(1))
+    world.carriers["c0"].ticks[0] = 8 * SECOND
+    world.carriers["c0"].run_batch("c0", [[]], 0, 0)
+    world.carriers["c0"].run_batch("c0", [[]], 0, 0)
+    world.withdraw("q")
+    assert world.part("q").until_us == SECOND + 1
+    world.hear("c0")
+    world.act(world.controller.rest("c0"))
+    assert (world.part("q").until_us, world.part("q").deciding) == (5 * SECOND, None)
+
+
 def test_windows_that_are_open_keep_a_fragment_until_they_are_closed(world: World) -> None:
     world.submit(submission("q", "window"))
     world.batch("c0", s(10, 12))

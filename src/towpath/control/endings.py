@@ -2,9 +2,10 @@
 
 What was handed out is never taken back. A query that leaves gets an end T behind everything that anybody can have been
 given of it, and its fragments stay in their tables until their inputs are complete up to there:
-- T lies just behind the newest event time that was heard of. Micro-batches that nobody has heard of may have had newer
-  ones, so the tables get a new version that changes nothing: the first micro-batch that reports it tells how far those
-  before had come, and T rises to that. Until then whoever follows the results waits with those behind T.
+- T lies just behind the newest event time that was heard of; of an aggregate also not before the watermark, since
+  ticks may have closed windows that end behind the newest tuple. Micro-batches that nobody has heard of may have come
+  further, so the tables get a new version that changes nothing: the first micro-batch that reports it tells how far
+  those before had come, and T rises to that. Until then whoever follows the results waits with those behind T.
 - One that is withdrawn answers for results before T.
 - One that is replaced goes on until all fragments of the next version are live. T is then not before the event times
   that those answer for. Results whose earliest tuple is older than T are the old version's, the others the new one's,
@@ -146,7 +147,8 @@ class Endings:
         found = [i for part in self._state.parts_of(query.id) if not part.settled for i in self._let_go(part, None)]
         turns = [turn for turn in self._state.all_turns(query.id) if turn.until_us is None]
         reached = [self._ledger.carrier_of(self._fragment(turn)).newest_us for turn in turns]
-        end_us = max([us + 1 for us in reached if us is not None] + [least_us])
+        closed = [] if ceded else [us for turn in turns if (us := self._closed_us(turn)) is not None]
+        end_us = max([us + 1 for us in reached if us is not None] + closed + [least_us])
         carriers: dict[str, None] = {}
         for turn in turns:
             turn.ceded_us, turn.until_us = (end_us, None) if ceded else (None, end_us)
@@ -195,6 +197,10 @@ class Endings:
                 self._raise(query, turn, self._state.carriers[carrier].newest_us, decided=True)
         return self._go_on()
 
+    def heard_of_all(self, carriers: Sequence[str]) -> list[Instruction]:
+        """Carriers that have not been started yet: the end of those who leave is set, then it is certain."""
+        return [instruction for _ in range(2) for carrier in carriers for instruction in self.rest(carrier)]
+
     def _deciding(self, query: QueryRecord, carrier: str) -> list[PartRecord]:
         turns = self._state.all_turns(query.id)
         return [t for t in turns if t.deciding is not None and self._fragment(t).carrier == carrier]
@@ -203,13 +209,17 @@ class Endings:
         if decided:
             turn.deciding = None
             self._ledger.note(turn)
+        closed_us = self._closed_us(turn) if turn.until_us is not None else None
+        behind = [us for us in (None if reached_us is None else reached_us + 1, closed_us) if us is not None]
+        least_us = max(behind, default=BEGINNING_US)
         for other in self._state.all_turns(query.id):
-            end_us = other.end_us
-            if reached_us is not None and end_us is not None and end_us <= reached_us and not self._dropped(other):
-                other.ceded_us, other.until_us = (
-                    (reached_us + 1, None) if other.until_us is None else (None, reached_us + 1)
-                )
+            if other.end_us is not None and other.end_us < least_us and not self._dropped(other):
+                other.ceded_us, other.until_us = (least_us, None) if other.until_us is None else (None, least_us)
                 self._ledger.note(other)
+
+    def _closed_us(self, turn: PartRecord) -> int | None:
+        """Windows that end by then may have been handed out."""
+        return self._ledger.carrier_of(self._fragment(turn)).watermark_us if turn.windowed else None
 
     def _dropped(self, part: PartRecord) -> bool:
         """Whether a part left before it began. Earlier turns are done since they handed over."""
