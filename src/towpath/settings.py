@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
@@ -122,14 +122,29 @@ def _duration_ms(value: object) -> int:
     return us // 1000
 
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+EARLIEST, LATEST = (bound.replace(tzinfo=UTC) - EPOCH for bound in (datetime.min, datetime.max))
+
+
 def _instant_us(value: object) -> int:
     try:
         instant = datetime.fromisoformat(str(value))
     except ValueError:
         raise refusal(f"expected a time, got {shown(value)}", "write it like 2026-01-01T00:00:00Z") from None
     instant = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-    since = instant - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    since = instant - EPOCH
+    if not EARLIEST <= since <= LATEST:
+        raise refusal(f"expected a time in the years 1 to 9999, got {shown(value)}", "it counts in UTC")
+    return since // MICROSECOND
+
+
+def moment_text(us: int, precision: str = "seconds") -> str:
+    """An event time for people, in UTC. Data may hold times that no calendar of Python's knows."""
+    since = us * MICROSECOND
+    if not EARLIEST <= since <= LATEST:
+        return f"{'before the year 1' if us < 0 else 'after the year 9999'} ({us:,} us)"
+    return (EPOCH + since).replace(tzinfo=None).isoformat(" ", precision)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +169,9 @@ def start_of(value: object) -> Start:
             return NOW
     try:
         return Start(_instant_us(value))
-    except PydanticCustomError:
+    except PydanticCustomError as error:
+        if "years" in error.message():
+            raise
         hint = "write it like 2026-01-01T00:00:00Z"
         raise refusal(f"expected beginning, now or a time, got {shown(value)}", hint) from None
 

@@ -69,3 +69,17 @@ def test_json_keeps_letters_as_they_are(capsys: pytest.CaptureFixture[str]) -> N
 )
 def test_late_rows_are_told_by_stream(by_stream: dict[str, int], unheard: int, said: str) -> None:
     assert output.late_text(sum(by_stream.values()), by_stream, unheard) == said
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [
+        (None, "-"),
+        (-1, "1969-12-31 23:59:59"),
+        (253_402_300_799_999_999, "9999-12-31 23:59:59"),
+        (253_402_300_800_000_000, "after the year 9999 (253,402,300,800,000,000 us)"),
+        (-(2**63), "before the year 1 (-9,223,372,036,854,775,808 us)"),
+    ],
+)
+def test_event_times_of_any_calendar(us: int | None, text: str) -> None:
+    assert output.event_time(us) == text

@@ -338,3 +338,50 @@ def test_a_part_of_a_parquet_file_is_none(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(BadFile, match="No magic bytes"):
         read(str(path), Form("parquet", SCHEMA, "at"))
+
+
+NARROW = pa.schema([("id", pa.int64()), ("s", pa.string()), ("at", pa.timestamp("us", "UTC"))])
+
+
+def narrow(tmp_path: Path, text: str, *, header: bool = True) -> tuple[list[tuple[int, str | None]], list[int | None]]:
+    """Ids and texts of the rows, and the lines that are refused."""
+    (tmp_path / "a.csv").write_text(text, newline="")
+    rows, rejects = read(str(tmp_path / "a.csv"), Form("csv", NARROW, "at", header))
+    return [(row["id"], row["s"]) for row in rows.to_pylist()], [reject.line for reject in rejects]
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("id,at,s", "{id},{at},{s}"),
+        ("x,id,at,s", "j,{id},{at},{s}"),
+        ("x,y,at,s,id", "j,k,{at},{s},{id}"),
+        ("x,s,y,at,id,z", ",{s},k,{at},{id},"),
+        ("s,id,at,x", "{s},{id},{at},j"),
+    ],
+)
+def test_columns_that_the_stream_does_not_have_change_nothing(tmp_path: Path, header: str, row: str) -> None:
+    lines = [row.format(id=1, at=GOOD, s=""), row.format(id=2, at="", s="b"), row.format(id=3, at=GOOD, s="c")]
+    assert narrow(tmp_path, "\n".join([header, *lines])) == ([(1, None), (3, "c")], [3])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("within", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("header", [True, False])
+def test_line_ends_within_quotes_are_not_those_of_the_file(tmp_path: Path, end: str, within: str, header: bool) -> None:
+    lines = [f'1,"a{within}b",{GOOD}', f"2,c,{GOOD}", ""]
+    text = end.join(['id,"s",at', *lines] if header else lines)
+    assert narrow(tmp_path, text, header=header) == ([(1, f"a{within}b"), (2, "c")], [])
+
+
+def test_a_file_whose_lines_end_in_several_ways_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="its lines do not all end like the first one"):
+        narrow(tmp_path, f"id,s,at\r\n1,a,{GOOD}\n2,b,{GOOD}\n")
+
+
+def test_an_open_quote_says_how_much_it_takes_in(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f'id,s,at\n1,a,{GOOD}\n2,"b,{GOOD}\n3,c,{GOOD}\n4,d,{GOOD}\n')
+    rows, (reject,) = read(str(tmp_path / "a.csv"), Form("csv", NARROW, "at"))
+    assert rows["id"].to_pylist() == [1]
+    assert reject.line == 3
+    assert reject.reason.endswith("It takes in the 2 lines behind it, up to the end of the file.")

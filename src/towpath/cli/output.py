@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import click
@@ -21,7 +21,9 @@ LATE_STREAMS = 5  # that are named when rows come late
 
 
 def event_time(us: int | None) -> str:
-    return "-" if us is None else f"{datetime.fromtimestamp(us / 1e6, UTC):%Y-%m-%d %H:%M:%S}"
+    from towpath.settings import moment_text
+
+    return "-" if us is None else moment_text(us)
 
 
 def clock_time(us: int) -> str:

@@ -7,10 +7,10 @@ the same step as the records it is about, so the history never says what did not
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 
 from towpath.control.fence import Happening
+from towpath.settings import moment_text
 
 
 class Kind(StrEnum):
@@ -75,7 +75,5 @@ class Told(Entry):
 
 def event_text(us: int | None) -> str:
     """An event time for people; None is before everything."""
-    moment = None if us is None else datetime.fromtimestamp(us / 1e6, UTC)
-    if moment is None or moment.year == 1:
-        return "the beginning"
-    return f"{moment:%Y-%m-%d %H:%M:%S.%f}"[:-3]
+    text = "before" if us is None else moment_text(us, "milliseconds")
+    return "the beginning" if text.startswith(("before", "0001-")) else text

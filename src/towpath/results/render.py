@@ -32,17 +32,24 @@ def render(
     """
     _check(format, out)
     tables = (tables,) if isinstance(tables, pa.Table) else tables
-    if out and format == "parquet":
-        return _parquet(tables, out)
     if out:
-        with out.open("w", encoding="utf-8", newline="") as file:
-            return _text(tables, format, file)
+        try:
+            return _to_file(tables, format, out)
+        except OSError as error:
+            raise TowpathError(f"{out} cannot be written: {error.strerror or error}") from error
     stream = stream or sys.stdout
     try:
         return _text(tables, format, stream)
     except BrokenPipeError:
         _silence(stream)
         return 0
+
+
+def _to_file(tables: Iterable[pa.Table], format: str, out: Path) -> int:
+    if format == "parquet":
+        return _parquet(tables, out)
+    with out.open("w", encoding="utf-8", newline="") as file:
+        return _text(tables, format, file)
 
 
 def _check(format: str, out: Path | None) -> None:

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -56,6 +57,9 @@ class Reject:
     rows: int = 1
 
 
+MIXED_LINE_ENDS = "its lines do not all end like the first one (CR LF, LF or CR): let them all end alike"
+
+
 @dataclass(frozen=True)
 class Form:
     """How files are to be understood: their format, the columns and which of them is the event time."""
@@ -81,7 +85,8 @@ def read(path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
         if not Path(path).exists():
             raise FileNotFoundError(path) from error
         kind = Unreadable if isinstance(error, (duckdb.IOException, OSError)) else BadFile
-        raise kind(_first_line(error)) from error
+        text = _first_line(error)
+        raise kind(MIXED_LINE_ENDS if "CSV Parser state machine" in text else text) from error
     table = rows.select(form.schema.names).cast(form.schema)
     return table, sorted(rejects, key=lambda reject: (reject.line is None, reject.line))
 
@@ -114,11 +119,14 @@ def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tup
     source = (
         f"read_csv({_text(_literally(path))}, auto_detect = false, header = {str(form.header).lower()}, "
         f"delim = ',', quote = '\"', escape = '\"', columns = {_struct(columns)}, store_rejects = true, "
+        f"new_line = {_text(_line_end(path))}, "
         f"force_not_null = ['c{places[form.time]}'])"
     )
-    # DuckDB refuses only for columns that are asked for, so all of the stream's are, always.
+    # DuckDB refuses only for columns that are asked for, so all of the stream's are, always. And it counts the columns
+    # of force_not_null among those that are asked for, so all that stand before the event time are, too.
     outputs = _outputs(form, {column: f"c{place}" for column, place in places.items()})
-    rows = database.sql(f"SELECT {outputs} FROM {source}").to_arrow_table()
+    others = "".join(f", c{n}" for n in range(places[form.time]) if n not in types)
+    rows = database.sql(f"SELECT {outputs}{others} FROM {source}").to_arrow_table().select(form.schema.names)
     refused = database.execute(
         "SELECT line_byte_position, any_value(column_name ORDER BY column_idx), "
         "any_value(error_message ORDER BY column_idx), any_value(csv_line) FROM reject_errors GROUP BY 1"
@@ -137,6 +145,19 @@ def _header(path: str) -> list[str] | None:
         return next(csv.reader(text, strict=True), None)
 
 
+def _line_end(path: str) -> str:
+    """As DuckDB is told it: by itself it takes the first one that it sees, also within quotes."""
+    quoted = False
+    with _opened(path) as file:
+        while piece := file.read(1 << 16):
+            for found in re.finditer(rb'"|\r\n?|\n', piece if piece[-1:] != b"\r" else piece + file.read(1)):
+                if found[0] == b'"':
+                    quoted = not quoted
+                elif not quoted:
+                    return repr(found[0].decode())[1:-1]
+    return "\\n"
+
+
 def _csv_rejects(path: str, refused: Sequence[tuple[int, str | None, str, str]], names: Sequence[str]) -> list[Reject]:
     if not refused:
         return []
@@ -150,6 +171,8 @@ def _csv_rejects(path: str, refused: Sequence[tuple[int, str | None, str, str]],
         name = names[int(column[1:])] if column else ""
         told = _first_line(message).replace(f'column "{column}"', f'column "{name}"')
         reason = _timeless(name) if 'string ""' in told else told
+        if "unterminated quote" in told and (taken := text.strip("\r\n").count("\n")):
+            reason += f" It takes in the {taken:,} lines behind it, up to the end of the file."
         found.append(Reject(line, reason, text.strip("\r\n")[:SHOWN]))
     return found
 
