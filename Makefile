@@ -6,6 +6,8 @@ PYTHON :=
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 LOCK := requirements-dev.lock
+# Tests of one file stay together, since they share a Spark. Two such processes keep two cores busy.
+SIDE_BY_SIDE := -n 2 --dist loadfile
 # Spark takes the Java it is told of, which need not be the one on PATH.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
@@ -29,13 +31,13 @@ demo: setup ## Run towpath on a generated market and check its answers
 	@$(WITH_JAVA) $(BIN)/towpath demo
 
 test: setup ## Run the tests, without those that need several processes or take long
-	@$(WITH_JAVA) $(BIN)/python -m pytest -m "not live and not long and not chaos"
+	@$(WITH_JAVA) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not live and not long and not chaos"
 
 # What is simulated and measured takes long and depends on no version of Python: `make test` has it.
 LABORATORY := bench cost placement planners policies problems reproduce sim
 
 test-quick: $(INSTALLED) ## Run the tests that start no Spark, also with another Python: VENV=.venv-3.13 PYTHON=python3.13
-	@$(BIN)/python -m pytest -m "not spark and not live and not long and not chaos" -p no:cacheprovider \
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not spark and not live and not long and not chaos" -p no:cacheprovider \
 		$(LABORATORY:%=--ignore=tests/%)
 
 test-live: setup ## Run the tests with Spark Connect endpoints, Kafka and the service

@@ -18,7 +18,6 @@ from towpath.control.housekeeping import GRACE_US, Housekeeper
 from towpath.errors import SinkError
 from towpath.results import KafkaSink, Look, MemorySink, SinkFeeder, Step, log, read
 from towpath.results import kafka as sinks
-from towpath.results.sinks import Step
 from towpath.store import Store
 
 from .world import SECOND, World, submission
