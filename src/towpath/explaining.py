@@ -131,6 +131,8 @@ def _lines(entry: Explained) -> Iterator[str]:
         yield from _words(template_words(template_of(piece.pipeline), entry.catalog))
         yield "  of this query"
         yield from _words(parameter_words(piece.pipeline))
+        if entry.stored and piece.link is None:
+            yield f"  from: {piece.start}"
         for share in piece.shares:
             copy = f" (a copy on {share.node})" if len(piece.shares) > 1 else ""
             yield f"  sharing{copy}: {sharing_text(share, entry.stored)}"
@@ -181,6 +183,7 @@ def _report(entry: Explained) -> dict[str, Any]:
                 "signature": piece.pipeline.signature,
                 "template": template_words(template_of(piece.pipeline), entry.catalog),
                 "parameters": parameter_words(piece.pipeline),
+                "start": piece.start,
                 "sharing": dataclasses.asdict(piece.shares[0]),
                 "copies": [dataclasses.asdict(share) for share in piece.shares],
             }

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -44,7 +46,7 @@ QUERIES = {
 }
 
 
-def job_file(folder: Path, queries: dict[str, str]) -> Path:
+def job_file(folder: Path, queries: Mapping[str, Any]) -> Path:
     file = folder / "job.yaml"
     file.write_text(f"{STREAMS}\nqueries: {json.dumps(queries)}\n")
     return file
@@ -72,6 +74,39 @@ def run_before(file: Path) -> None:
         controller.submit([Submission(name, query.sql, tuple(c.name for c in query.columns), made)])
     journal.save(controller.changed.values())
     journal.close()
+
+
+def test_what_is_read_again_is_said_in_words(tmp_path: Path) -> None:
+    run_before(job_file(tmp_path, {"hot": QUERIES["hot"], "web": QUERIES["web"]}))
+    journal = Journal(tmp_path / "store" / "journal.sqlite")
+    state = journal.load()
+    journal.save([replace(carrier, inputs_us=(12_000_000,)) for carrier in state.carriers.values()])
+    journal.close()
+    price = "SELECT auction, price FROM bids WHERE price > 8"
+    asked = {
+        "hot": {"sql": QUERIES["hot"]},
+        "web": {"sql": "SELECT auction, price FROM bids WHERE channel = 'app'"},
+        "equal": {"sql": QUERIES["hot-too"], "from": "beginning"},
+        "past": {"sql": price},
+        "since": {"sql": price, "from": "1970-01-01T00:00:12Z"},
+        "later": {"sql": price, "from": "1970-01-01T00:00:13Z"},
+        "now": {"sql": price, "from": "now"},
+        "alone": {"sql": "SELECT count(*) AS n FROM bids [RANGE 1 SECOND]", "from": "now"},
+    }
+    again = "others have read its streams up to 1970-01-01 00:00:12.000, so they are read again from their beginning, "
+    again += "by a Spark query of its own until it has caught up"
+    found = json.loads(explain(job_file(tmp_path, asked), "--all", "--json").stdout)["queries"]
+    assert {name: query["selects"][0]["start"] for name, query in found.items()} == {
+        "hot": "as it stands; nothing is read again",
+        "web": "where the version that stands ends; nothing is read again",
+        "equal": "the beginning; nothing is read again",
+        "past": f"the beginning; {again}",
+        "since": f"1970-01-01 00:00:12.000; {again}",
+        "later": "1970-01-01 00:00:13.000; nothing is read again",
+        "now": "now; nothing is read again",
+        "alone": "now; its streams are read from their beginning, by the new carrier",
+    }
+    assert f"  from: the beginning; {again}" in explain(tmp_path / "job.yaml", "past").stdout
 
 
 def test_the_plan_the_template_and_the_parameters_are_shown(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from towpath.control.controller import Controller, Submission
-from towpath.control.records import FragmentRecord, State, Status
+from towpath.control.history import event_text
+from towpath.control.records import FragmentRecord, PartRecord, State, Status
 from towpath.control.requests import Request, changed, submissions, take_in
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.show import missing_words
@@ -35,6 +36,7 @@ class Piece:
     link: str | None  # the name of the derived stream
     pipeline: Pipeline
     shares: tuple[Share, ...]  # one for each copy
+    start: str  # from when on it would answer, and what is read for that
 
 
 def preview(
@@ -44,10 +46,13 @@ def preview(
 
     The state is changed as it would be: give it a copy, such as one loaded from the journal.
     """
-    before = State(dict(state.carriers), {f.id: f for f in state.fragments.values() if _present(f)})
+    standing = {q.id: q for q in state.queries.values() if q.running}
+    before = State(
+        dict(state.carriers), {f.id: f for f in state.fragments.values() if _present(f)}, queries=dict(standing)
+    )
     controller = Controller(state, catalog, nodes)
     take_in(changed(requests, controller, catalog), controller, catalog)
-    viewer = _Viewer(before, state)
+    viewer = _Viewer(before, state, controller.lacking())
     return {r.query.name: [viewer.piece(s, n) for s, n in _pieces(r, catalog)] for r in requests}
 
 
@@ -61,9 +66,10 @@ def _present(fragment: FragmentRecord) -> bool:
 
 
 class _Viewer:
-    def __init__(self, before: State, after: State) -> None:
+    def __init__(self, before: State, after: State, lacking: Sequence[PartRecord]) -> None:
         self._before = before
         self._after = after
+        self._lacking_past = {(part.query, part.select) for part in lacking}
         self._ids = {query.name: query.id for query in after.queries.values() if query.running}
         self._users: dict[int, dict[str, None]] = {}
         for name, number in self._ids.items():
@@ -78,7 +84,25 @@ class _Viewer:
         parts = [p for p in self._after.parts_of(self._ids[submission.name]) if p.select == select]
         fragments = [self._after.fragments[part.fragment] for part in parts]
         shares = tuple(self._share(submission.name, fragment, template_of(pipeline)) for fragment in fragments)
-        return Piece(submission.name if submission.origin == LINK else None, pipeline, shares)
+        link = submission.name if submission.origin == LINK else None
+        return Piece(link, pipeline, shares, self._start(submission, select, fragments[0]))
+
+    def _start(self, submission: Submission, select: int, fragment: FragmentRecord) -> str:
+        query = self._after.queries[self._ids[submission.name]]
+        if query.id in self._before.queries:
+            return "as it stands; nothing is read again"
+        if query.replaces is not None:
+            return "where the version that stands ends; nothing is read again"
+        asked = "now" if submission.start.now else event_text(submission.start.us)
+        if fragment.carrier not in self._before.carriers:
+            return f"{asked}; its streams are read from their beginning, by the new carrier"
+        if (query.id, select) not in self._lacking_past:
+            return f"{asked}; nothing is read again"
+        read_us = self._after.carriers[fragment.carrier].newest_us
+        return (
+            f"{asked}; others have read its streams up to {event_text(read_us)}, so they are read again from their "
+            "beginning, by a Spark query of its own until it has caught up"
+        )
 
     def _share(self, query: str, fragment: FragmentRecord, wanted: Template) -> Share:
         return Share(
