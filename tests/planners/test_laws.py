@@ -18,8 +18,8 @@ from towpath.placement.problem import Placement, Problem
 from towpath.testing.problems import SMALL, TINY, Size, problems, random_problem
 
 ROUNDING = 1e-9
-# brute_force tries every placement; sqpr solves a program for each query.
-SIZES = {"brute_force": Size(nodes=2, streams=2, queries=1, fragments=2), "sqpr": TINY}
+# brute_force tries every placement; sqpr and soda solve programs.
+SIZES = {"brute_force": Size(nodes=2, streams=2, queries=1, fragments=2), "sqpr": TINY, "soda": TINY}
 REFUSES = {"optimal"}  # problems that it cannot solve exactly
 QUICK = {"hummer": {"evaluations": "300"}, "relaxation": {"rounds": "30"}}  # a rule is kept however short the search
 

@@ -23,7 +23,7 @@ RESPECTS = {"structure", "resources"}
 @dataclass(frozen=True)
 class Options:
     batch: int = 1  # queries to plan at once
-    seconds: float = 0.0  # to search for at most, for each query; 0: to the end, the same answer in every run
+    seconds: float = 0.0  # of the processor, to search for each query; 0: to the end, the same answer in every run
     gap: float = 1e-4  # of the objective, to the best possible: closer is not looked for
 
 

@@ -20,7 +20,9 @@ RESOURCES = ("cpu", "memory", "bandwidth", "link")
 
 @dataclass(frozen=True)
 class Limits:
-    seconds: float = 0.0  # to search for at most; 0: until the best is proven, the same answer in every run
+    seconds: float = (
+        0.0  # of the processor, to search for at most; 0: until the best is proven, the same answer in every run
+    )
     gap: float = 1e-4  # to the best possible that counts as none
 
 

@@ -14,7 +14,7 @@ from towpath.reuse.system import System
 
 
 def check(system: System, allocation: Allocation) -> list[Violation]:
-    return [*_requests(system, allocation), *_streams(system, allocation), *_resources(system, allocation)]
+    return [*_requests(system, allocation), *_streams(system, allocation), *resources(system, allocation)]
 
 
 def places(system: System, allocation: Allocation) -> Iterator[tuple[str, str]]:
@@ -61,7 +61,7 @@ def _streams(system: System, allocation: Allocation) -> Iterator[Violation]:
             yield Violation("input", f"node {node}", str(fault))
 
 
-def _resources(system: System, allocation: Allocation) -> Iterator[Violation]:
+def resources(system: System, allocation: Allocation) -> Iterator[Violation]:
     nodes = system.cluster.nodes
     used = use(system, allocation)
     columns: tuple[tuple[Resource, np.ndarray, list[float]], ...] = (

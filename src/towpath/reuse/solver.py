@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
@@ -26,7 +27,7 @@ TOLERANCE = 1e-9  # of rows and of whole numbers: sums of many must stay within 
 @dataclass(frozen=True)
 class Solution:
     status: Status
-    seconds: float
+    seconds: float  # of the processor
     values: Floats | None = None  # of the columns
     objective: float = inf
     gap: float = inf  # (objective - bound) / |objective|
@@ -79,17 +80,23 @@ class Program:
         self._height += 1
 
     def solve(self, seconds: float = 0.0, gap: float = 1e-4, start: Floats | None = None) -> Solution:
-        """`seconds`: to search for at most, 0 for as long as it takes. `start`: a solution to begin with."""
+        """`start`: a solution to begin with. `seconds`: to search for at most, 0 for as long as it takes.
+
+        They are seconds of the processor: on a busy machine the same search takes longer, and finds the same.
+        """
+        begin = time.thread_time()
         solver = self._solver()
         solver.setOptionValue("mip_rel_gap", gap)
         if seconds:
-            solver.setOptionValue("time_limit", seconds)
+            until = begin + seconds
+            solver.cbMipInterrupt += lambda event: event.interrupt(time.thread_time() > until)
+            solver.cbSimplexInterrupt += lambda event: event.interrupt(time.thread_time() > until)
         if start is not None:
             given = highspy.HighsSolution()
             given.col_value = start.tolist()
             solver.setSolution(given)
         solver.run()
-        return _solution(solver)
+        return _solution(solver, time.thread_time() - begin)
 
     def _solver(self) -> highspy.Highs:
         rows, columns, factors = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
@@ -117,16 +124,15 @@ def _spread(values: ArrayLike, count: int) -> Floats:
     return np.broadcast_to(np.asarray(values, np.float64), count)
 
 
-def _solution(solver: highspy.Highs) -> Solution:
+def _solution(solver: highspy.Highs, seconds: float) -> Solution:
     status, info = solver.getModelStatus(), solver.getInfo()
-    seconds = solver.getRunTime()
     known = highspy.HighsModelStatus
     if status == known.kInfeasible:
         return Solution("infeasible", seconds)
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    if status == known.kTimeLimit and not found:
+    if status == known.kInterrupt and not found:
         return Solution("out of time", seconds, bound=info.mip_dual_bound)
-    if status not in (known.kOptimal, known.kTimeLimit):
+    if status not in (known.kOptimal, known.kInterrupt):
         mistake = Mistake("solver", f"HiGHS says {solver.modelStatusToString(status)}", "report this as a bug")
         raise PlannerError("the mixed-integer program cannot be solved", [mistake])
     return Solution(

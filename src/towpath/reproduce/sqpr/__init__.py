@@ -4,5 +4,17 @@ from __future__ import annotations
 
 from towpath.reproduce.report import Experiment
 from towpath.reproduce.sqpr.admitting import fig4a
+from towpath.reproduce.sqpr.soda import fig7
+from towpath.reproduce.sqpr.varying import fig4b, fig4c, fig5a, fig5b, fig5c, fig6a, fig6b
 
-EXPERIMENTS: dict[str, Experiment] = {"sqpr-fig4a": fig4a}
+EXPERIMENTS: dict[str, Experiment] = {
+    "sqpr-fig4a": fig4a,
+    "sqpr-fig4b": fig4b,
+    "sqpr-fig4c": fig4c,
+    "sqpr-fig5a": fig5a,
+    "sqpr-fig5b": fig5b,
+    "sqpr-fig5c": fig5c,
+    "sqpr-fig6a": fig6a,
+    "sqpr-fig6b": fig6b,
+    "sqpr-fig7": fig7,
+}

@@ -1,4 +1,4 @@
-"""Figure 4: how many queries are admitted."""
+"""Figure 4a: how many queries are admitted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from towpath.reproduce.report import Cell, Lines, Progress, Report, Scale, Serie
 from towpath.reproduce.runs import run_all
 from towpath.reproduce.sqpr.setting import ASSUMED, SIZES, Case, Planner, Seen, marks, measure, scaled_down, simulated
 
-TIMEOUTS: dict[Scale, tuple[float, ...]] = {"tiny": (5.0,), "default": (5.0, 30.0, 60.0), "full": (5.0, 30.0, 60.0)}
+TIMEOUTS: dict[Scale, tuple[float, ...]] = {"tiny": (5.0,), "default": (5.0, 30.0, 60.0), "full": (5.0,)}
 
 
 def fig4a(scale: Scale, seeds: Sequence[int], progress: Progress) -> Report:
@@ -26,12 +26,13 @@ def fig4a(scale: Scale, seeds: Sequence[int], progress: Progress) -> Report:
         statements=_statements(seen, planned),
         tables=(admitted_table(seen), times_table(planned)),
         plots=(admitted_plot("Queries admitted", seen),),
-        scaled_down=scaled_down(scale),
+        scaled_down=(*scaled_down(scale), *((ONE_LIMIT,) if scale == "full" else ())),
         assumed=ASSUMED,
         explained=EXPLAINED,
     )
 
 
+ONE_LIMIT = "the 5 s limit only: with 60 s, 1,000 queries may take 17 hours"
 EXPLAINED = (
     "The aggregate node takes queries as they come, as every planner here does. The proven bound may choose among all "
     "that were submitted, and chooses those that are cheap; nobody who has to answer at once can do that.",

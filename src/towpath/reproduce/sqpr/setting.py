@@ -37,6 +37,7 @@ ASSUMED = (
     "cards of 1 Gbps, 1,000 queries of at most four streams of 10 Mbps could not fill those of 50 nodes",
     "the result of a join has one rate, in whatever order it is made; joins that are in no query's first plan get the "
     "mean selectivity",
+    "time limits are seconds of the processor, one core",
     f"the search ends when the objective is within {GAP:.1%} of the best possible (CPLEX's default is 0.01%)",
 )
 
@@ -51,7 +52,7 @@ class Size:
         return self.nodes * STREAMS_PER_NODE
 
 
-SIZES: dict[Scale, Size] = {"tiny": Size(3, 12), "default": Size(6, 120), "full": Size(50, 1000)}
+SIZES: dict[Scale, Size] = {"tiny": Size(3, 12), "default": Size(8, 160), "full": Size(50, 1000)}
 
 
 def scaled_down(scale: Scale) -> tuple[str, ...]:
@@ -65,8 +66,19 @@ def scaled_down(scale: Scale) -> tuple[str, ...]:
 
 def simulated(size: Size, seed: int) -> System:
     """The system of section V-A."""
-    problem = sqpr(Sqpr(nodes=size.nodes, streams=size.streams, queries=size.queries), seed)
-    return constrained(with_join_orders(problem))
+    return constrained(workload(size, seed))
+
+
+def workload(size: Size, seed: int, streams: int = 0, theta: float = 1.0, ways: tuple[int, int] = (2, 4)) -> System:
+    """Its queries, on nodes that have yet to be given limits."""
+    parameters = Sqpr(nodes=size.nodes, streams=streams or size.streams, queries=size.queries, theta=theta, ways=ways)
+    return with_join_orders(sqpr(parameters, seed))
+
+
+def with_limits_of(system: System, other: System, factor: float = 1.0) -> System:
+    """With nodes that have as much as those of another system, or so many times as much."""
+    node = other.cluster.nodes[0]
+    return with_nodes(system, factor * node.cpu, factor * node.bandwidth_in)
 
 
 def constrained(system: System) -> System:
@@ -115,15 +127,16 @@ Planner = Literal["sqpr", "heuristic", "aggregate", "bound"]
 class Case:
     system: System
     planner: Planner
-    seconds: float = 0.0  # for each query
+    seconds: float = 0.0  # of the processor, for each query
     batch: int = 1
 
 
 @dataclass(frozen=True)
 class Seen:
     admitted: tuple[int, ...]  # after each query that was submitted
-    seconds: tuple[float, ...]  # of planning, for each query
+    seconds: tuple[float, ...]  # of the processor, to plan each query
     statuses: Counter[str]
+    used: tuple[float, ...]  # before each query: the share of cpu or of bandwidth, whichever is scarcer
     cpu: Floats  # share of each node's cpu in the end
     network: Floats  # bytes per second that each node sends and receives
 
@@ -136,17 +149,25 @@ def measure(case: Case) -> Seen:
     if case.planner == "bound":
         return _bounds(case.system)
     plan = _Sqpr(case) if case.planner == "sqpr" else _Simple(case)
-    admitted, seconds = [0], []
+    admitted, seconds, used = [0], [], []
     requests = case.system.requests
     for first in range(0, len(requests), case.batch):
         group = requests[first : first + case.batch]
-        begin = time.perf_counter()
+        used += [_scarcest(case.system, plan.allocation)] * len(group)
+        begin = time.process_time()
         new = plan.submit(group)
-        seconds += [(time.perf_counter() - begin) / len(group)] * len(group)
+        seconds += [(time.process_time() - begin) / len(group)] * len(group)
         admitted += [admitted[-1]] * (len(group) - 1) + [admitted[-1] + new]
-    used = use(case.system, plan.allocation)
-    cpu = used.load / np.array([node.cpu for node in case.system.cluster.nodes])
-    return Seen(tuple(admitted[1:]), tuple(seconds), plan.statuses, cpu, used.bytes_in + used.bytes_out)
+    taken = use(case.system, plan.allocation)
+    cpu = taken.load / np.array([node.cpu for node in case.system.cluster.nodes])
+    network = taken.bytes_in + taken.bytes_out
+    return Seen(tuple(admitted[1:]), tuple(seconds), plan.statuses, tuple(used), cpu, network)
+
+
+def _scarcest(system: System, allocation: Allocation) -> float:
+    taken, node = use(system, allocation), system.cluster.nodes[0]
+    shares = (taken.load / node.cpu, taken.bytes_in / node.bandwidth_in, taken.bytes_out / node.bandwidth_out)
+    return float(max(share.mean() for share in shares))
 
 
 class _Sqpr:
@@ -190,4 +211,4 @@ def _bounds(system: System) -> Seen:
         bound = optimistic_bound(system, requests[:mark], BOUND_SECONDS)
         found += [found[-1]] * (mark - len(found)) + [bound]
     empty = np.zeros(len(system.cluster.nodes))
-    return Seen(tuple(found[1:]), (0.0,) * len(requests), Counter(), empty, empty)
+    return Seen(tuple(found[1:]), (0.0,) * len(requests), Counter(), (0.0,) * len(requests), empty, empty)
