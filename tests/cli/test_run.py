@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from towpath.cli import main
+from towpath.cli.failures import STOPPED
 
 JOB = """
 trigger: 200 ms
@@ -60,9 +62,16 @@ def test_until_caught_up_keeps_windows_open_and_until_drained_closes_them(job: P
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_it_cleanly(job: Path, number: signal.Signals) -> None:
-    process = subprocess.Popen([*TOWPATH, "run", str(job)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize("everybody", [False, True], ids=["SIGINT", "SIGTERM for Spark, too"])
+def test_a_signal_stops_it_cleanly(job: Path, everybody: bool) -> None:
+    """`timeout` and systemd signal all processes of a group."""
+    process = subprocess.Popen(
+        [*TOWPATH, "run", str(job)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     with process:
         assert process.stderr
         said = ""
@@ -73,10 +82,16 @@ def test_a_signal_stops_it_cleanly(job: Path, number: signal.Signals) -> None:
         (job.parent / "queries" / "wrong.sql").write_text("SELECT idd FROM orders")
         while "idd" not in said:
             said += process.stderr.readline()
-        process.send_signal(number)
+        if everybody:
+            os.killpg(process.pid, signal.SIGTERM)
+        else:
+            process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
-    assert process.returncode == 0
-    assert re.fullmatch(r"stopped: 2 queries, \d+ results, 0 late rows\n", out)
+    if not everybody:
+        assert process.returncode == 0
+        assert re.fullmatch(r"stopped: 2 queries, \d+ results, 0 late rows\n", out)
+    assert process.returncode in (0, STOPPED)
+    assert "internal error" not in err
     assert err.endswith(f"stopped; `towpath run {job}` goes on from here\n")
     assert "Traceback" not in said + err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -26,7 +27,7 @@ from towpath.cli.output import (
     seconds_text,
     working,
 )
-from towpath.cli.stopping import interrupt, on_stop
+from towpath.cli.stopping import on_stop
 from towpath.job import Job
 from towpath.runtime.carriers import Event
 from towpath.store import Store
@@ -36,6 +37,8 @@ if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help`
     from towpath.monitor import Figures, Monitor
 
     Beside = Callable[[Towpath, Monitor], AbstractContextManager[Callable[[], None]]]
+
+log = logging.getLogger(__name__)
 
 LINE_EVERY_S = 10.0
 
@@ -103,7 +106,7 @@ def command(
     keep_log(Store(job.store).logs)
     session = Session(job, str(job_file))
     try:
-        with on_stop(interrupt):
+        with on_stop(session.interrupt):
             ends = until_drained or until_caught_up
             figures = session.run(seconds if seconds or not ends else 0, drain=until_drained, catch_up=until_caught_up)
     except KeyboardInterrupt:
@@ -132,28 +135,52 @@ class Session:
         self._job = job
         self._name = name
         self._refused = 0
+        self._interrupted = False
+
+    def interrupt(self) -> None:
+        self._interrupted = True
+        raise KeyboardInterrupt
 
     def run(self, seconds: float | None = None, *, drain: bool = False, catch_up: bool = False) -> Figures:
+        try:
+            return self._run(seconds, drain, catch_up)
+        except Exception as error:
+            if not self._interrupted:
+                raise
+            # Whoever stops all processes of a group, as systemd and `timeout` do, stops Spark before this one is done
+            # with it. The job goes on from its checkpoints.
+            log.info("Spark was stopped at the same time", exc_info=error)
+            raise KeyboardInterrupt from error
+
+    def _run(self, seconds: float | None, drain: bool, catch_up: bool) -> Figures:
         from towpath.api import start
         from towpath.monitor import Monitor
 
         stopped = threading.Event()
+
+        def stop() -> None:
+            self._interrupted = True
+            stopped.set()
+
         with ExitStack() as stack:
             with working(f"starting Spark and {len(self._job.queries):,} queries of {self._name}"):
                 running = stack.enter_context(start(self._job))
             monitor = Monitor(running.engine.controller, Store(self._job.store))
             self.state = "running"
             # Spark has put its own handler for Ctrl-C in place, which would cancel micro-batches half way.
-            with on_stop(stopped.set), LiveView(LINE_EVERY_S) as view, self._beside(running, monitor) as attend:
+            with on_stop(stop), LiveView(LINE_EVERY_S) as view, self._beside(running, monitor) as attend:
                 watch = self._watch(running, monitor, view, attend)
                 running.run(seconds=seconds, stopped=stopped, watch=watch)
             self.state = "stopped"
             if drain and not stopped.is_set():
-                with on_stop(interrupt), working("draining: processing what the streams have, closing all windows"):
+                with (
+                    on_stop(self.interrupt),
+                    working("draining: processing what the streams have, closing all windows"),
+                ):
                     self.closed_us = running.drain(monitor.hear)
                 self.state = "drained"
             if catch_up and not stopped.is_set():
-                with on_stop(interrupt), working("catching up: processing what the streams have"):
+                with on_stop(self.interrupt), working("catching up: processing what the streams have"):
                     running.catch_up(monitor.hear)
                 self.state = "caught up"
             with working("stopping"):

@@ -13,7 +13,7 @@ from towpath import job as jobs
 from towpath.cli.failures import STOPPED, keep_log
 from towpath.cli.output import MESSAGES, print_data
 from towpath.cli.run import Session, advise_option, advised, summary
-from towpath.cli.stopping import interrupt, on_stop
+from towpath.cli.stopping import on_stop
 from towpath.store import Store
 
 if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help` need not pay
@@ -52,7 +52,7 @@ def command(ctx: click.Context, job_file: Path, port: int, bind: str, advise: bo
 
     session = Session(job, str(job_file), "up", beside)
     try:
-        with on_stop(interrupt):
+        with on_stop(session.interrupt):
             figures = session.run()
     except KeyboardInterrupt:
         MESSAGES.print(session.goes_on, soft_wrap=True)
