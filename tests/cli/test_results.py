@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -76,6 +77,17 @@ def test_mistakes_are_told(store: Path, arguments: list[str], code: int, said: s
     result = results(*(argument.format(store=store) for argument in arguments))
     assert (result.exit_code, result.stdout) == (code, "")
     assert said in result.stderr
+
+
+def test_what_a_query_that_leaves_waits_for_is_told(store: Path) -> None:
+    assert "withdrawing" not in results(store).stderr
+    journal = Journal(Store(store).journal)
+    journal.save([replace(part, done=False) for part, _ in journal.parts(4)])
+    journal.close()
+    told = (
+        "withdrawing, until every stream that they read has come to their end: gone (rows from 1970-01-01 00:00:05 on)"
+    )
+    assert told in results(store).stderr
 
 
 def test_a_query_that_was_set_aside_shows_what_it_had_answered_and_why(store: Path) -> None:

@@ -221,6 +221,21 @@ def test_who_leaves_a_shared_fragment_leaves_it_to_the_others(world: World) -> N
     assert not world.controller.rows("c0") and not losses(world)
 
 
+@pytest.mark.parametrize("kind", ["filter", "window", "join"])
+def test_who_leaves_ends_when_the_job_is_drained(world: World, kind: str) -> None:
+    """Nobody else can tell that nothing more comes: a pause may be followed by rows of the same time."""
+    world.submit(submission("q", kind), submission("stays", "other filter"))
+    for name, carrier in world.carriers.items():
+        world.batch(name, *[s(12)] * carrier.inputs)
+    world.withdraw("q")
+    for name in list(world.carriers):
+        world.act(world.controller.rest(name))
+    assert not world.part("q").done
+    world.act(world.controller.drained())
+    assert (world.part("q").until_us, world.part("q").done) == (12 * SECOND + 1, True)
+    assert not world.part("stays").done
+
+
 def test_windows_that_silence_has_closed_are_not_taken_back(world: World) -> None:
     world.submit(submission("q", "window"))
     world.batch("c0", s(1))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # other commands need not wait for DuckDB
     from towpath.reader import Reader, Standing
 
 FORMATS = ("table", "json", "csv", "parquet")
+MOST_LEAVING = 3  # queries that are named
 
 
 @click.command("results", epilog="Example: towpath results examples/market.yaml high-bids --limit 10")
@@ -83,6 +84,17 @@ def _list(reader: Reader, format_: str, out: Path | None) -> None:
         print_json([dataclasses.asdict(query) for query in queries])
     else:
         print_data(_table(queries), f"{len(queries):,} {'query' if len(queries) == 1 else 'queries'}")
+        if leaving := [query for query in queries if query.state == "withdrawing"]:
+            MESSAGES.print(_awaited(leaving), soft_wrap=True, markup=False)
+
+
+def _awaited(leaving: list[Standing]) -> str:
+    told = [f"{query.name} (rows from {_end(query)} on)" for query in leaving[:MOST_LEAVING]]
+    more = [f"{len(leaving) - MOST_LEAVING:,} more"] if len(leaving) > MOST_LEAVING else []
+    return (
+        f"withdrawing, until every stream that they read has come to their end: {', '.join(told + more)}\n"
+        "    -> they go on by themselves; if nothing comes any more, `towpath run JOB --until-drained` ends them"
+    )
 
 
 def _table(queries: list[Standing]) -> Table:

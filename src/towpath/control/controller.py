@@ -364,6 +364,10 @@ class Controller:
         self._failover.rehome(needed)
         return [*self._ledger.publish(needed), *self._ledger.start(needed)]
 
+    def drained(self) -> list[Instruction]:
+        """Nothing more comes for queries that leave."""
+        return self._queries.endings.drained()
+
     def rows(self, carrier: str) -> list[Row]:
         """The assignment table of a carrier."""
         return self._ledger.rows(carrier)

@@ -197,10 +197,6 @@ class Endings:
                 self._raise(query, turn, self._state.carriers[carrier].newest_us, decided=True)
         return self._go_on()
 
-    def heard_of_all(self, carriers: Sequence[str]) -> list[Instruction]:
-        """Carriers that have not been started yet: the end of those who leave is set, then it is certain."""
-        return [instruction for _ in range(2) for carrier in carriers for instruction in self.rest(carrier)]
-
     def _deciding(self, query: QueryRecord, carrier: str) -> list[PartRecord]:
         turns = self._state.all_turns(query.id)
         return [t for t in turns if t.deciding is not None and self._fragment(t).carrier == carrier]
@@ -270,13 +266,29 @@ class Endings:
         assert part.end_us is not None, "it leaves"
         return part.end_us + (self._fragment(part).span_us if part.until_us is None else 0)
 
+    def drained(self) -> list[Instruction]:
+        """All that the streams have was read and all windows are closed: those who leave wait for nothing any more."""
+        found: list[Instruction] = []
+        for query in list(self.leaving.values()):
+            turns = self._state.all_turns(query.id)
+            if query.id in self._successors or any(turn.deciding is not None for turn in turns):
+                continue
+            for part in self._state.parts_of(query.id):
+                if not part.done and self._has_moved(part):
+                    found += self._let_go(part, self._owed_us(part))
+            found += self._finish(query)
+        return found
+
     def _is_complete(self, part: PartRecord) -> bool:
         if part.end_us == BEGINNING_US:
             return True
         complete_us = self._ledger.carrier_of(self._fragment(part)).complete_us
+        return self._has_moved(part) and complete_us is not None and complete_us >= self._owed_us(part)
+
+    def _has_moved(self, part: PartRecord) -> bool:
+        """Whether those who had their turn before are done."""
         earlier = self._state.turns(part.query, part.branch)[:-1]
-        moved = all(self._fragment(turn).status is not Status.LIVE for turn in earlier)
-        return moved and complete_us is not None and complete_us >= self._owed_us(part)
+        return all(self._fragment(turn).status is not Status.LIVE for turn in earlier)
 
     def _let_go(self, part: PartRecord, owed_us: int | None) -> list[Instruction]:
         """A part needs its fragment no more, but for the windows that close by then; None: it never began."""

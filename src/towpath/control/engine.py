@@ -334,7 +334,10 @@ class Engine:
         if self._wake_unheard():
             events += self.catch_up()
         self._close_windows()
-        return events + self.catch_up()
+        events += self.catch_up()
+        with self._decision() as todo:
+            todo += self.controller.drained()
+        return events
 
     def _wake_unheard(self) -> bool:
         """Whether there are carriers that found nothing to do since they were started: they do a micro-batch for us.
