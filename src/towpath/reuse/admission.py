@@ -88,10 +88,18 @@ def _outcome(
     fresh = found.admitted.intersection(request.name for request in wanted)
     if not fresh:
         found = current  # nothing to gain from moving things about
-    elif faults := check(model.system, found):
+    elif faults := _new_faults(model.system, current, found):
         raise InvalidAllocationError(faults)
     changed = tuple(found.changed(current))
     return Outcome(found, known | fresh, solution.status, solution.gap, solution.seconds, changed)
+
+
+def _new_faults(system: System, before: Allocation, now: Allocation) -> list[Violation]:
+    """What is wrong now and was not before: rates may have risen since, and have filled what had room."""
+    if not (faults := check(system, now)):
+        return []
+    known = {(fault.kind, fault.where) for fault in check(system, before)}
+    return [fault for fault in faults if (fault.kind, fault.where) not in known]
 
 
 def binding(system: System, current: Allocation, request: Request, limits: Limits, rules: Rules) -> list[str]:

@@ -1,0 +1,94 @@
+"""Adaptive re-planning (section IV-B): queries that take more or less than was estimated, or that lack resources.
+
+Each is taken out and planned again, one at a time, so that all others go on meanwhile: every step is an allocation that
+can run, as far as what is measured allows for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from towpath.reuse.admission import TO_THE_END, Limits, submit
+from towpath.reuse.allocation import Allocation, pruned
+from towpath.reuse.check import places, resources
+from towpath.reuse.model import Rules
+from towpath.reuse.plans import Plans, Step
+from towpath.reuse.system import Request, System
+
+
+@dataclass(frozen=True)
+class Replanned:
+    steps: tuple[Allocation, ...]  # what to change to, one after the other
+    lost: tuple[str, ...]  # requests for which there is no room any more
+
+    @property
+    def allocation(self) -> Allocation:
+        return self.steps[-1]
+
+
+def to_replan(estimated: System, measured: System, allocation: Allocation, threshold: float = 0.2) -> list[str]:
+    """The requests whose use differs by more than that share from the estimate, or that a full node or link serves."""
+    full = {fault.where for fault in resources(measured, allocation)}
+    plans = Plans(measured, allocation)
+    found = []
+    for name in sorted(allocation.admitted):
+        own = replace(allocation, admitted=frozenset({name}))
+        steps = [step for at in places(measured, own) for step in _steps(plans.extract(*at))]
+        before, now = (_use(system, steps) for system in (estimated, measured))
+        drifted = any(abs(a - b) > threshold * b for a, b in zip(now, before, strict=True))
+        if drifted or not full.isdisjoint(place for step in steps for place in _touched(step)):
+            found.append(name)
+    return found
+
+
+def _steps(plan: Step) -> Iterator[Step]:
+    yield plan
+    for part in plan.inputs:
+        if isinstance(part, Step):
+            yield from _steps(part)
+
+
+def _use(system: System, steps: Sequence[Step]) -> tuple[float, float]:
+    """The load and the bytes that are sent."""
+    load = sum(system.operator[step.operator].load for step in steps if step.operator is not None)
+    return load, sum(system.stream[step.stream].bytes for step in steps if step.operator is None)
+
+
+def _touched(step: Step) -> Iterator[str]:
+    """The node of a step and, where it gets a stream from another, that node and the link, as violations name them."""
+    yield f"node {step.node}"
+    for part in step.inputs:
+        if part.node != step.node:
+            yield f"node {part.node}"
+            yield f"link {part.node} -> {step.node}"
+
+
+def replan(
+    measured: System,
+    current: Allocation,
+    names: Sequence[str],
+    limits: Limits = TO_THE_END,
+    rules: Rules | None = None,
+) -> Replanned:
+    """Requests that cannot be planned again stay where they are, unless something there is full: then they are lost."""
+    steps, lost = [current], []
+    for name in names:
+        now = steps[-1]
+        outcome = submit(
+            measured, without(measured, now, measured.request[name]), [measured.request[name]], limits, rules
+        )
+        if name in outcome.admitted:
+            steps.append(outcome.allocation)
+        elif name in to_replan(measured, measured, now):
+            steps.append(outcome.allocation)
+            lost.append(name)
+    return Replanned(tuple(steps), tuple(lost))
+
+
+def without(system: System, allocation: Allocation, request: Request) -> Allocation:
+    """What is left when a request is withdrawn."""
+    kept = allocation.admitted - {request.name}
+    others = {s for name in kept if system.request[name].sink is None for s in system.request[name].streams}
+    provides = {stream: node for stream, node in allocation.provides.items() if stream in others}
+    return pruned(system, Allocation(allocation.runs, allocation.flows, provides, kept))

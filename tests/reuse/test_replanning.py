@@ -1,0 +1,85 @@
+"""Queries that are planned again when what they take has changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from reuse.systems import pair, random_system
+from towpath.reuse.admission import Limits, submit
+from towpath.reuse.allocation import Allocation, Flow, Run
+from towpath.reuse.check import check
+from towpath.reuse.replanning import replan, to_replan, without
+from towpath.reuse.system import System
+
+LIMITS = Limits(gap=0.01)
+ON_N1 = Allocation(frozenset({Run("n1", "join")}), frozenset({Flow("n2", "n1", "b")}), {"ab": "n1"}, frozenset({"q"}))
+
+
+def with_load(system: System, factor: float) -> System:
+    return replace(system, operators=tuple(replace(o, load=o.load * factor) for o in system.operators))
+
+
+def test_a_query_is_planned_again_when_its_use_has_drifted() -> None:
+    assert to_replan(pair(), pair(), ON_N1) == []
+    assert to_replan(pair(), with_load(pair(), 1.19), ON_N1) == []
+    assert to_replan(pair(), with_load(pair(), 1.21), ON_N1) == ["q"]
+    assert to_replan(pair(), with_load(pair(), 0.79), ON_N1) == ["q"]
+
+
+def test_a_query_is_planned_again_when_a_node_that_serves_it_is_full() -> None:
+    assert to_replan(pair(), pair(cpu=0.39), ON_N1) == ["q"]
+    assert to_replan(pair(), pair(out=9.0), ON_N1) == ["q"]
+
+
+def test_it_moves_to_a_node_that_has_room() -> None:
+    first, second = pair().cluster.nodes
+    weaker = replace(pair(), cluster=replace(pair().cluster, nodes=(replace(first, cpu=0.3), second)))
+    found = replan(weaker, ON_N1, ["q"])
+    assert found.lost == ()
+    assert found.allocation.runs == {Run("n2", "join")}
+    assert check(weaker, found.allocation) == []
+
+
+def test_who_has_no_room_any_more_is_lost_and_who_has_is_not() -> None:
+    found = replan(pair(cpu=0.3), ON_N1, ["q"])
+    assert (found.lost, found.allocation) == (("q",), Allocation())
+    assert replan(pair(), ON_N1, ["q"]).lost == ()
+
+
+def test_a_withdrawn_query_leaves_nothing_behind() -> None:
+    assert without(pair(), ON_N1, pair().requests[0]) == Allocation()
+
+
+def steps_keep_the_law(seeds: range) -> None:
+    moved = 0
+    for seed in seeds:
+        random = Random(seed)
+        system = random_system(random, nodes=3, streams=5, queries=4)
+        allocation = Allocation()
+        for request in system.requests:
+            allocation = submit(system, allocation, [request], LIMITS).allocation
+        changed = tuple(replace(o, load=o.load * random.choice([0.5, 1.0, 1.5])) for o in system.operators)
+        measured = replace(system, operators=changed)
+        names = to_replan(system, measured, allocation)
+        found = replan(measured, allocation, names, LIMITS)
+        faults = {(fault.kind, fault.where) for fault in check(measured, allocation)}
+        for step in found.steps:
+            left = {(fault.kind, fault.where) for fault in check(measured, step)}
+            assert left <= faults, f"seed {seed}: a step made something full"
+            faults = left
+        assert not faults, f"seed {seed}: something is still full"
+        assert found.allocation.admitted == allocation.admitted - set(found.lost)
+        moved += len(found.steps) - 1
+    assert moved > len(seeds) / 2
+
+
+def test_no_step_makes_anything_full() -> None:
+    steps_keep_the_law(range(25))
+
+
+@pytest.mark.long
+def test_no_step_makes_anything_full_in_500_systems() -> None:
+    steps_keep_the_law(range(500))
