@@ -49,8 +49,19 @@ def test_who_has_no_room_any_more_is_lost_and_who_has_is_not() -> None:
     assert replan(pair(), ON_N1, ["q"]).lost == ()
 
 
+def test_queries_that_ask_for_the_same_move_together() -> None:
+    system = replace(pair(), requests=(*pair().requests, replace(pair().requests[0], name="twin")))
+    first, second = system.cluster.nodes
+    weaker = replace(system, cluster=replace(system.cluster, nodes=(replace(first, cpu=0.3), second)))
+    both = replace(ON_N1, admitted=frozenset({"q", "twin"}))
+    found = replan(weaker, both, to_replan(system, weaker, both))
+    assert len(found.steps) == 2
+    assert found.allocation.runs == {Run("n2", "join")}
+    assert found.allocation.admitted == {"q", "twin"}
+
+
 def test_a_withdrawn_query_leaves_nothing_behind() -> None:
-    assert without(pair(), ON_N1, pair().requests[0]) == Allocation()
+    assert without(pair(), ON_N1, pair().requests) == Allocation()
 
 
 def steps_keep_the_law(seeds: range) -> None:
@@ -77,7 +88,7 @@ def steps_keep_the_law(seeds: range) -> None:
 
 
 def test_no_step_makes_anything_full() -> None:
-    steps_keep_the_law(range(25))
+    steps_keep_the_law(range(30))
 
 
 @pytest.mark.long

@@ -73,22 +73,31 @@ def replan(
 ) -> Replanned:
     """Requests that cannot be planned again stay where they are, unless something there is full: then they are lost."""
     steps, lost = [current], []
+    done: set[str] = set()
     for name in names:
-        now = steps[-1]
-        outcome = submit(
-            measured, without(measured, now, measured.request[name]), [measured.request[name]], limits, rules
-        )
-        if name in outcome.admitted:
+        if name in done:
+            continue
+        now, alike = steps[-1], _alike(measured, steps[-1], measured.request[name])
+        done.update(request.name for request in alike)
+        outcome = submit(measured, without(measured, now, alike), alike, limits, rules)
+        missing = [request.name for request in alike if request.name not in outcome.admitted]
+        if not missing or set(missing).intersection(to_replan(measured, measured, now)):
             steps.append(outcome.allocation)
-        elif name in to_replan(measured, measured, now):
-            steps.append(outcome.allocation)
-            lost.append(name)
+            lost += missing
     return Replanned(tuple(steps), tuple(lost))
 
 
-def without(system: System, allocation: Allocation, request: Request) -> Allocation:
-    """What is left when a request is withdrawn."""
-    kept = allocation.admitted - {request.name}
+def _alike(system: System, allocation: Allocation, request: Request) -> list[Request]:
+    """The request and those that would keep its streams in their places: who asks for the same without a sink."""
+    if request.sink is not None:
+        return [request]
+    others = (system.request[name] for name in sorted(allocation.admitted))
+    return [r for r in others if r.sink is None and not set(r.streams).isdisjoint(request.streams)]
+
+
+def without(system: System, allocation: Allocation, requests: Sequence[Request]) -> Allocation:
+    """What is left when requests are withdrawn."""
+    kept = allocation.admitted - {request.name for request in requests}
     others = {s for name in kept if system.request[name].sink is None for s in system.request[name].streams}
     provides = {stream: node for stream, node in allocation.provides.items() if stream in others}
     return pruned(system, Allocation(allocation.runs, allocation.flows, provides, kept))
