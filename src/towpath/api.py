@@ -35,14 +35,16 @@ from towpath.control.idle import Patience
 from towpath.control.journal import Journal
 from towpath.control.loop import Loop
 from towpath.control.pulse import Pulse
+from towpath.control.records import State
 from towpath.control.requests import Request, request_of
 from towpath.control.watched import Watched
-from towpath.errors import ProblemsError, QueryError, RuntimeFailure, StoreError, TowpathError
+from towpath.errors import JobError, ProblemsError, QueryError, RuntimeFailure, StoreError, TowpathError
 from towpath.job import Job, QueryDef
 from towpath.lang import parse
 from towpath.nodes import ConnectNode, NodeDef
 from towpath.reader import POLL_S, Reader
 from towpath.results import read
+from towpath.results.log import newest, segments
 from towpath.runtime.carriers import Event, Runtime
 from towpath.schema import SchemaClass
 from towpath.settings import NOW, Start, start_of
@@ -224,7 +226,7 @@ class Towpath:
             self.refuse(QueryError("not taken in:", placed(error, file)))
 
     def refuse(self, error: ProblemsError) -> None:
-        """Tells what is wrong with files of the queries folder; all else goes on."""
+        """Tells what was not done, of the queries folder or of the job file; all else goes on."""
         log.warning("%s", error)
         self.refused.append(error)
         self.engine.tell(Kind.REFUSED, str(error))
@@ -245,7 +247,11 @@ def start(job: Job | str | Path) -> Towpath:
         versions = edits.versions(job, [Version.from_json(said) for said in journal.streams], known)
         job = dataclasses.replace(job, streams=versions.streams)
         requests = edits.requests(job, requests, known)
+        before = edits.Said(**journal.said)
+        unheeded = edits.unheeded(job, before, known)
+        opening = _opening(job, requests, store, journal, known)
         journal.streams = [version.to_json() for version in versions.all]
+        journal.said = dataclasses.asdict(edits.said(job, before, known))
         store.drain.unlink(missing_ok=True)
         store.drop_trials()
         open_node = partial(_open, job=job, streams=versions.readable, store=store, anchor_us=journal.anchor_us)
@@ -260,16 +266,18 @@ def start(job: Job | str | Path) -> Towpath:
             starter.start(name).result()
         nodes = opened | {name: starter.open(name) for name in scaled}
         retention_us = job.results.retention_us
-        engine = Engine(store, journal, nodes, job.catalog, patience=_patience(job), retention_us=retention_us)
+        engine = Engine(
+            store,
+            journal,
+            nodes,
+            job.catalog,
+            opening=opening,
+            patience=_patience(versions.readable),
+            retention_us=retention_us,
+        )
         stack.enter_context(engine)
-        engine.tell(Kind.CONTROLLER_STARTED, _begins(journal))
         pulse = stack.enter_context(Pulse(store.root))
         housekeeper = stack.enter_context(Housekeeper(store, retention_us))
-        for record in list(engine.controller.state.queries.values()):
-            wanted = record.name in job.queries or record.name in job.folder.names  # a bad file changes nothing
-            if record.running and record.origin == "job" and not wanted:
-                engine.withdraw(record.name, "the job file does not have it any more")
-        engine.submit(request for request in requests if not engine.is_aside(request))
         loop = None
         if job.control is not None and policy is not None:
             loop = loop_of(job, job.control, policy, engine, starter, scaled)
@@ -277,14 +285,31 @@ def start(job: Job | str | Path) -> Towpath:
         running = Towpath(job, stack.pop_all(), engine, housekeeper, pulse, loop)
         if bad:
             running.refuse(QueryError("not taken in:", bad))
+        if unheeded:
+            running.refuse(JobError("edits of the job file that change nothing:", unheeded))
         return running
     raise AssertionError("unreachable")
 
 
-def _patience(job: Job) -> dict[SchemaClass, Patience]:
+def _opening(job: Job, requests: Sequence[Request], store: Store, journal: Journal, known: State) -> edits.Opening:
+    before = edits.Said(**journal.said)
+    stopped = journal.latest(Kind.CONTROLLER_STARTED, Kind.CONTROLLER_STOPPED) is Kind.CONTROLLER_STOPPED
+
+    def all_heard(carrier: str) -> bool:
+        """One inside of a process that was stopped in order does nothing any more."""
+        record = known.carriers[carrier]
+        ended = stopped and before.places.get(record.node) == edits.HERE
+        return ended and newest(segments(store.results(carrier))) <= record.last
+
+    staying = {*job.queries, *job.folder.names}  # a bad file changes nothing
+    elsewhere = edits.elsewhere(job, before)
+    return edits.Opening(_begins(journal), job.catalog, requests, staying, elsewhere, all_heard)
+
+
+def _patience(streams: Iterable[StreamDef]) -> dict[SchemaClass, Patience]:
     """Streams of a class are read together: they are silent when all of them are, each for as long as it says."""
     together: dict[SchemaClass, list[StreamDef]] = {}
-    for stream in job.streams.values():
+    for stream in streams:
         together.setdefault(stream.stream.schema_class, []).append(stream)
     return {
         schema_class: Patience(

@@ -124,7 +124,7 @@ def _from_now(query: object) -> object:
     return {"from": "now", **query} if isinstance(query, dict) else {"from": "now", "sql": query}
 
 
-class _JobText(Settings):
+class JobText(Settings):
     """The keys of the file itself; the sections are read one entry at a time."""
 
     store: Location | None = None
@@ -178,7 +178,7 @@ class _Reader:
         if not isinstance(raw, dict):
             self.refuse("", f"expected keys with values, got {shown(raw)}", "begin with streams:")
             return None
-        top = self.checked(_JobText, raw, "")
+        top = self.checked(JobText, raw, "")
         streams = self.streams(_section(raw, "streams"))
         given = _section(raw, "nodes") or {"local": {"type": "embedded", "cores": 2}}
         nodes = {name: node for name, value in given.items() if (node := self.node(name, value))}

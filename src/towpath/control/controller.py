@@ -14,7 +14,7 @@ How a query comes and goes without anything being restarted:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from itertools import zip_longest
 from typing import NamedTuple
@@ -313,7 +313,8 @@ class Controller:
             return []  # of a carrier that was found running: a controller before this one has heard of it
         delays = [self._ledger.delay_of(c) for c in carrier.template.family.classes]
         self._fill_in(carrier, event, delays)
-        before_us, newest_before_us = hear(carrier, event, delays), carrier.newest_us
+        # The longest delay, also of earlier runs and of streams that are gone: some of what was missed came with it.
+        before_us, newest_before_us = hear(carrier, event, [carrier.delay_us] * len(delays)), carrier.newest_us
         self._observe(carrier, event)
         if run is None:
             return []  # its last micro-batch, heard after it was told to stop: nobody needs it
@@ -358,15 +359,19 @@ class Controller:
                 Kind.CAUGHT_UP, f"carrier {carrier} has caught up: it is at {reached}", nodes=[record.node]
             )
 
-    def resume(self) -> list[Instruction]:
-        """After a start from the journal: which carriers to run."""
+    def resume(self, elsewhere: Collection[str] = ()) -> list[Instruction]:
+        """After a start from the journal: which carriers to run. `elsewhere` are nodes that are not where they were."""
         needed = dict.fromkeys(f.carrier for f in self.state.fragments.values() if not f.status.is_over)
-        self._failover.rehome(needed)
+        self._failover.rehome(needed, elsewhere)
         return [*self._ledger.publish(needed), *self._ledger.start(needed)]
 
     def drained(self) -> list[Instruction]:
         """Nothing more comes for queries that leave."""
         return self._queries.endings.drained()
+
+    def heard_of_all(self, carriers: Sequence[str]) -> list[Instruction]:
+        """Of carriers that have not been started yet: nobody has results of them that were not heard of."""
+        return self._queries.endings.heard_of_all(carriers)
 
     def rows(self, carrier: str) -> list[Row]:
         """The assignment table of a carrier."""

@@ -2,21 +2,29 @@
 
 Streams become versions (streams/versions.py). Queries of the file that it does not have any more are withdrawn, changed
 ones are replaced, and so are those whose streams are others now. Those that were submitted stay, whatever the file
-says; if they cannot be understood any more, the job is refused.
+says; if they cannot be understood any more, the job is refused. A node that is elsewhere now is another one: what it
+ran goes on in a new epoch, since who was there before may still run it.
+
+All of that is one decision, made before any carrier is started. So queries that leave with the edit end where the last
+run has left them, and do not read on in a stream that the job does not have any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from towpath.control.controller import Controller, Instruction
+from towpath.control.history import Kind, event_text
 from towpath.control.records import QueryRecord, State
-from towpath.control.requests import Request
+from towpath.control.requests import Request, changed, is_as, read_past, take_in
 from towpath.errors import JobError, Problem, QueryError
 from towpath.job import Job
 from towpath.lang import parse
+from towpath.nodes import ConnectNode, NodeDef
 from towpath.plan.cut import WHOLE
-from towpath.schema import LINK
+from towpath.schema import LINK, Catalog
+from towpath.settings import Start
 from towpath.streams.versions import Version, Versions, carried_on
 
 
@@ -54,3 +62,99 @@ def _again(staying: Mapping[str, QueryRecord], job: Job, known: State) -> Iterat
 def _lost(name: str, problem: Problem) -> Problem:
     hint = f"give the job back what it reads; or start it as it was, and `towpath withdraw {name}`"
     return replace(problem, where=f"query {name}", hint=hint)
+
+
+# --- what the file said ----------------------------------------------------------------------------------------------
+
+
+HERE = "embedded"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a job file said when the job was last started, as far as carriers and queries do not tell."""
+
+    places: Mapping[str, str] = field(default_factory=dict)  # where nodes are: inside of the process, or at an address
+    starts: Mapping[str, str] = field(default_factory=dict)  # from when on queries were to answer when they came
+    nodes: Mapping[str, str | None] = field(default_factory=dict)  # where they were to begin then
+
+
+def said(job: Job, before: Said, known: State) -> Said:
+    """To be remembered; of queries that stand, what held when they came."""
+    stand = {query.name for query in known.queries.values() if query.running and query.origin == "job"}
+    starts = {name: _start_text(query.start) for name, query in job.queries.items()}
+    nodes = {name: query.node for name, query in job.queries.items()}
+    kept = [name for name in starts if name in stand and name in before.starts]
+    starts |= {name: before.starts[name] for name in kept}
+    nodes |= {name: before.nodes[name] for name in kept}
+    return Said({name: _place(node) for name, node in job.nodes.items()}, starts, nodes)
+
+
+def unheeded(job: Job, before: Said, known: State) -> list[Problem]:
+    """Edits that change nothing for a query that stands, with what to do instead."""
+    found: list[Problem] = []
+    for record in known.queries.values():
+        query = job.queries.get(record.name)
+        if query is None or not record.running or record.origin != "job" or record.name not in before.starts:
+            continue
+        start, asked = before.starts[record.name], _start_text(query.start)
+        if asked != start:
+            message = (
+                f"the query stands and was to answer from {start} on; that stays so, "
+                "since from counts when a query comes"
+            )
+            hint = "give it another name; or start the job without it once, which withdraws it, and then with it again"
+            found.append(Problem(f"queries.{record.name}.from", message, hint))
+        there = {known.carriers[known.fragments[p.fragment].carrier].node for p in known.parts_of(record.id)}
+        if query.node not in (None, before.nodes[record.name], *there):
+            message = f"the query stands on {', '.join(sorted(there))} and stays there: node is where a query begins"
+            hint = f"`towpath migrate {record.name} {query.node}` moves it while the job runs"
+            found.append(Problem(f"queries.{record.name}.node", message, hint))
+    return found
+
+
+def elsewhere(job: Job, before: Said) -> list[str]:
+    """Nodes that are not where they were."""
+    return [n for n, node in job.nodes.items() if before.places.get(n, _place(node)) != _place(node)]
+
+
+def _start_text(start: Start) -> str:
+    return "now" if start.now else event_text(start.us)
+
+
+def _place(node: NodeDef) -> str:
+    # What follows a slash are options of the client: the endpoint is the same.
+    return node.address.partition("/;")[0] if isinstance(node, ConnectNode) else HERE
+
+
+# --- the decision ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is decided when a job is started, before anything is done."""
+
+    told: str  # of it, in the history
+    catalog: Catalog
+    requests: Sequence[Request]
+    staying: Collection[str]  # queries that the job file has, or had and cannot be read there now
+    elsewhere: Collection[str] = ()  # nodes that are not where they were
+    all_heard: Callable[[str], bool] = lambda carrier: False  # whether a carrier surely does nothing that nobody knows
+
+    def __call__(self, controller: Controller) -> list[Instruction]:
+        controller.tell(Kind.CONTROLLER_STARTED, self.told)
+        heard = [name for name in controller.state.carriers if self.all_heard(name)]
+        found = controller.resume(self.elsewhere)
+        for record in list(controller.state.queries.values()):
+            if record.running and record.origin == "job" and record.name not in self.staying:
+                found += controller.withdraw(record.name, "the job file does not have it any more")
+        wanted = [r for r in self.requests if not _is_aside(r, controller, self.catalog)]
+        found += take_in(changed(wanted, controller, self.catalog), controller, self.catalog)
+        found += controller.heard_of_all(heard)
+        return [*found, *read_past(controller, self.catalog)]
+
+
+def _is_aside(request: Request, controller: Controller, catalog: Catalog) -> bool:
+    """Whether just this was set aside, and would fail again."""
+    aside = controller.aside(request.query.name)
+    return aside is not None and is_as(aside, request, controller, catalog)

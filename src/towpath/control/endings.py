@@ -197,6 +197,10 @@ class Endings:
                 self._raise(query, turn, self._state.carriers[carrier].newest_us, decided=True)
         return self._go_on()
 
+    def heard_of_all(self, carriers: Sequence[str]) -> list[Instruction]:
+        """Carriers that have not been started yet: the end of those who leave is set, then it is certain."""
+        return [instruction for _ in range(2) for carrier in carriers for instruction in self.rest(carrier)]
+
     def _deciding(self, query: QueryRecord, carrier: str) -> list[PartRecord]:
         turns = self._state.all_turns(query.id)
         return [t for t in turns if t.deciding is not None and self._fragment(t).carrier == carrier]

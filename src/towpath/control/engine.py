@@ -24,7 +24,7 @@ from towpath.control.linkfiles import LinkFiles, concerns_links
 from towpath.control.memory import Memory
 from towpath.control.quarantine import Quarantine
 from towpath.control.records import BEGINNING_US, CarrierRecord, PartRecord
-from towpath.control.requests import Request, changed, is_as, pipeline_of, read_past, submissions, take_in
+from towpath.control.requests import Request, changed, pipeline_of, read_past, submissions, take_in
 from towpath.errors import RuntimeFailure, StoreError, UnknownQueryError
 from towpath.plan.pipeline import Pipeline
 from towpath.results import Part, committed
@@ -40,6 +40,7 @@ PATIENCE = 50  # failed questions in a row, about ten seconds, until the Spark o
 ROUNDS = 50  # at most, until who reads a link has all of it; two are enough unless a fragment moves meanwhile
 
 
+Opening = Callable[[Controller], list[Instruction]]
 Admit = Callable[[Sequence[Submission]], None]  # raises AdmissionRefused
 
 
@@ -51,11 +52,12 @@ class Engine:
         nodes: Mapping[str, Runtime],
         catalog: Catalog,
         *,
+        opening: Opening = Controller.resume,
         patience: Mapping[SchemaClass, Patience] | None = None,
         retention_us: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`patience` is of streams by their class: how long each may be silent."""
+        """`opening` decides what is to run; `patience` is of streams by their class: how long each may be silent."""
         self._store = store
         self._journal = journal
         self._nodes = dict(nodes)
@@ -75,7 +77,7 @@ class Engine:
         self._quarantine = Quarantine(self.controller, self._node, self._decision, self._pipeline_of, self._untouched)
         self.memory = Memory(store, journal, retention_us)
         with self._decision() as todo:
-            todo += self.controller.resume()
+            todo += opening(self.controller)
 
     def __enter__(self) -> Self:
         return self
@@ -112,11 +114,6 @@ class Engine:
         with self._decision() as todo:
             todo += take_in(wanted, self.controller, self._catalog)
             todo += read_past(self.controller, self._catalog)
-
-    def is_aside(self, request: Request) -> bool:
-        """Whether just this was set aside, and would fail again."""
-        aside = self.controller.aside(request.query.name)
-        return aside is not None and is_as(aside, request, self.controller, self._catalog)
 
     def withdraw(self, name: str, reason: str = "asked for") -> None:
         if self.controller.running(name) is None:

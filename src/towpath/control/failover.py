@@ -6,7 +6,7 @@ with its folder getting another name (store.py), so it makes no difference: what
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from towpath.control.history import Kind
 from towpath.control.ledger import Instruction, Ledger, Publish, StartCarrier
@@ -40,11 +40,16 @@ class Failover:
         ledger.tell(Kind.NODE_JOINED, f"node {node} answers again", nodes=(node,))
         return self._take_over(self._running_on(ledger.lost | {node}))
 
-    def rehome(self, carriers: Iterable[str]) -> None:
-        """Before a start: what ran on nodes that the job does not have any more goes to one that it has."""
+    def rehome(self, carriers: Iterable[str], elsewhere: Collection[str] = ()) -> None:
+        """Before a start: what ran on nodes that the job does not have any more goes to one that it has.
+
+        Who was where a node was before it moved elsewhere may still run what that had.
+        """
         for carrier in (self._ledger.state.carriers[name] for name in carriers):
             if carrier.node not in self._ledger.nodes:
                 self._hand_over(carrier, self._answering()[0])
+            elif carrier.node in elsewhere:
+                self._hand_over(carrier, carrier.node)
 
     def _running_on(self, nodes: Iterable[str]) -> list[CarrierRecord]:
         carriers = (self._ledger.state.carriers[name] for name in self._ledger.runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,17 @@ class Journal:
     def streams(self, versions: Sequence[dict[str, Any]]) -> None:
         with self._db:
             self._db.execute("INSERT OR REPLACE INTO about VALUES ('streams', ?)", (json.dumps(versions),))
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the job file said of nodes and queries (edits.py)."""
+        found = self._db.execute("SELECT value FROM about WHERE key = 'said'").fetchone()
+        return {} if found is None else dict(json.loads(found[0]))
+
+    @said.setter
+    def said(self, said: Mapping[str, Any]) -> None:
+        with self._db:
+            self._db.execute("INSERT OR REPLACE INTO about VALUES ('said', ?)", (json.dumps(said),))
 
     def save(self, records: Iterable[Record]) -> None:
         """All or nothing. Raises StoreError, for instance when the disk is full."""

@@ -39,6 +39,7 @@ class Version:
             "origin": stream.origin,
             "source": self.definition.source.model_dump(mode="json"),
             "idle_after_ms": self.definition.idle_after_ms,
+            "close_after_ms": self.definition.close_after_ms,
             "aligned": self.definition.aligned,
             "group": self.group,
             "retired": self.retired,
@@ -50,7 +51,7 @@ class Version:
         stream = Stream(said["name"], columns, said["time"], said["delay_us"], said["rate"], said["origin"])
         # Not checked again: the folder of a stream that is gone may be gone too.
         source: Any = SOURCES[said["source"]["type"]].model_construct(**said["source"])
-        definition = StreamDef(stream, source, said["idle_after_ms"], said["aligned"])
+        definition = StreamDef(stream, source, said["idle_after_ms"], said["aligned"], said.get("close_after_ms", 0))
         return Version(definition, said["group"], said["retired"])
 
 
