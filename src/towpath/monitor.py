@@ -16,6 +16,7 @@ from towpath.control.records import Status
 from towpath.results import committed
 from towpath.runtime.carriers import BatchDone, Event
 from towpath.store import Store
+from towpath.streams.rejected import Tally
 
 RATE_OVER_S = 10.0  # rates are of the last so many seconds
 REMEMBERED = 1000  # trigger times of a carrier
@@ -47,6 +48,7 @@ class Figures:
     slowest_s: float | None  # their 95th percentile
     restarts: int  # carriers that had to be started again
     late_by_stream: Mapping[str, int]  # rows that came too late for joins and aggregates
+    rejected: int = 0  # rows, messages and files that were not taken in
 
     @property
     def running(self) -> list[CarrierFigures]:
@@ -106,6 +108,7 @@ class Monitor:
         self._clock = clock
         self._heard: dict[str, _Heard] = {}
         self._results = _ResultCounter(store)
+        self._rejected = Tally(store.rejected)
         self._results_rate = Rate()
 
     def hear(self, events: Iterable[Event]) -> None:
@@ -133,6 +136,7 @@ class Monitor:
             slowest,
             sum(max(0, heard.starts - 1) for heard in self._heard.values()),
             {name: stream.late for name, stream in sorted(self._controller.state.streams.items()) if stream.late},
+            self._rejected.count(),
         )
 
     def _carriers(self) -> Iterator[CarrierFigures]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 from tests.stores import make_store
@@ -10,7 +11,7 @@ from tests.stores import make_store
 from towpath.cli.app import main
 from towpath.store import Store
 from towpath.streams.reading import Reject
-from towpath.streams.rejected import DeadLetters
+from towpath.streams.rejected import BadMessage, DeadLetters, Tally, TopicLetters
 
 
 @pytest.fixture
@@ -50,9 +51,34 @@ def test_json_has_everything_of_a_stream(store: Path) -> None:
             "reason": "no DOUBLE",
             "text": "",
             "rows": 1,
+            "topic": None,
+            "partition": None,
+            "offset": None,
         }
     ]
     assert json.loads(rejected(str(store), "--stream", "nobody", "--json").stdout) == []
+
+
+def test_messages_are_listed_with_their_topic_partition_and_offset(store: Path) -> None:
+    letters = TopicLetters(Store(store).rejected, "orders", pa.schema([("at", pa.int64())]), "at", ["orders"])
+    bad = BadMessage(2, 17, "not JSON", "x")
+    letters.write([bad])
+    letters.write([bad, BadMessage(0, 4, "not JSON", "y")])  # as another carrier reads them
+    result = rejected(str(store))
+    assert "topic orders, partition 2" in result.stdout
+    assert "3 rows, 2 messages and 1 file were not taken in (bids: 3, orders: 2, pump1 and 1 more: 1)" in result.stdout
+    first, second = json.loads(rejected(str(store), "--stream", "orders", "--json").stdout)
+    assert (first["topic"], first["partition"], first["offset"]) == ("orders", 0, 4)
+    assert (second["partition"], second["offset"], second["reason"], second["text"]) == (2, 17, "not JSON", "x")
+
+
+def test_a_tally_counts_what_is_listed(store: Path) -> None:
+    folder = Store(store).rejected
+    tally = Tally(folder)
+    assert (tally.count(), tally.count()) == (4, 4)
+    DeadLetters(folder, "key", ["bids"]).write("/data/bids/1.csv", [])
+    assert tally.count() == 2
+    assert Tally(folder / "nothing").count() == 0
 
 
 def test_a_job_that_refused_nothing_says_so(tmp_path: Path) -> None:

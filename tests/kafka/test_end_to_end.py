@@ -67,6 +67,12 @@ QUERIES = {
     "first": "SELECT k, x FROM pump1 WHERE x > 8",
     "second": "SELECT k, x FROM pump2 WHERE x > 8",
 }
+BAD = {
+    "no JSON": "not JSON",
+    '{"k": 1}': "it has no event time in the column at",
+    '{"k": 1, "at": "soon"}': 'column at: no TIMESTAMPTZ: "soon"',
+    '{"k": "one", "at": "2026-01-01T00:00:00Z"}': 'column k: no BIGINT: "one"',
+}
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +123,8 @@ def test_topics_to_topics_over_a_broker_that_dies(broker: Broker, endpoint: Serv
     produce(broker.address, "news", [(None, message(row)) for row in random_chunk(rng, 0)])  # before the job began
     with start(job) as running:
         send(broker, chunks[0])
-        produce(broker.address, "orders", [(None, "no JSON"), (None, '{"k": 1}'), (None, '{"k": 1, "at": "soon"}')])
+        produce(broker.address, "orders", [(None, text) for text in BAD])
+        produce(broker.address, "pumps", [("pump3", "of no stream")])
         settle(running)
         send(broker, chunks[1])
         with running.housekeeper._busy:
@@ -139,6 +146,11 @@ def test_topics_to_topics_over_a_broker_that_dies(broker: Broker, endpoint: Serv
             texts = [json_texts(actual), json_texts(pa.Table.from_pylist(consume(broker.address, f"results-{name}")))]
             assert sorted(texts[1]) == sorted(texts[0])
         assert sum(sum(c.late_rows.values()) for c in running.engine.carriers) == 0
+        # Two carriers have read them, and the broker died in between.
+        bad = {(r.topic, r.reason, r.text) for r in running.rejected()}
+        assert bad == {("orders", reason, text) for text, reason in BAD.items()}
+        assert len(running.rejected()) == len(BAD)
+        assert len({(r.partition, r.offset) for r in running.rejected("orders")}) == len(BAD)
 
 
 def send(broker: Broker, chunk: dict[str, list[dict[str, Any]]]) -> None:

@@ -62,8 +62,7 @@ class Bench:
 def keys(running: Towpath, *names: str) -> dict[str, list[int]]:
     """The column k of queries, after all that is there was read and versions that were to take over have done so."""
     for _ in range(ROUNDS):
-        running.engine.settle()
-        running.poll()
+        running.engine.catch_up()
         if not running.engine.controller.undecided:
             break
     return {name: sorted(running.results(name).column("k").to_pylist()) for name in names}

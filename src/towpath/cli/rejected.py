@@ -1,4 +1,4 @@
-"""`towpath rejected`: rows and files that a job did not take in."""
+"""`towpath rejected`: rows, messages and files that a job did not take in."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from towpath.cli.output import counted, json_option, print_data, print_json
 )
 @json_option
 def command(found: Found, stream: str | None, limit: int, as_json: bool) -> None:
-    """Show the rows and files that a job did not take in: where each is, and what is wrong with it.
+    """Show the rows, messages and files that a job did not take in: where each is, and what is wrong with it.
 
     JOB is the job file or its store, without it the only job of this folder. The job may be running or not.
 
-    JSON has all of them, with the text of each row.
+    JSON has all of them, with the text of each row; of a message also its topic, partition and offset.
     """
     from rich.table import Table
 
@@ -33,15 +33,17 @@ def command(found: Found, stream: str | None, limit: int, as_json: bool) -> None
     if as_json:
         print_json([asdict(reject) for reject in rejects])
         return
-    table = Table("stream", "file", "line", "reason")
+    table = Table("stream", "file or topic", "line or offset", "reason")
     for reject in rejects[:limit]:
         where = "-" if reject.line is None else str(reject.line)
         table.add_row(_streams(reject.streams), reject.file, where, reject.reason)
-    rows, files = sum(r.rows for r in rejects), sum(not r.rows for r in rejects)
+    messages = sum(r.topic is not None for r in rejects)
+    rows, files = sum(r.rows for r in rejects) - messages, sum(not r.rows for r in rejects)
     per_stream = Counter[str]()
     for reject in rejects:
         per_stream[_streams(reject.streams)] += 1
-    summary = f"{counted(rows, 'row', 'rows')} and {counted(files, 'file', 'files')} were not taken in"
+    counts = [counted(rows, "row", "rows"), *([counted(messages, "message", "messages")] if messages else [])]
+    summary = f"{', '.join(counts)} and {counted(files, 'file', 'files')} were not taken in"
     told = ", ".join(f"{name}: {number:,}" for name, number in sorted(per_stream.items()))
     print_data(table, f"{summary} ({told})" if told else summary)
 

@@ -230,13 +230,14 @@ def _line(state: str, figures: Figures) -> str:
         f"{state}: {figures.queries:,} queries in {len(figures.running)} carriers, "
         f"{figures.rows_per_s:,.0f} rows/s in, {figures.results_per_s:,.0f} results/s, "
         f"trigger {seconds_text(figures.median_s)}, event time {event_time(figures.event_us)}, "
-        f"{late_text(figures.late, figures.late_by_stream, figures.unheard)}"
+        f"{late_text(figures.late, figures.late_by_stream, figures.unheard)}, {figures.rejected:,} rejected"
     )
 
 
 def summary(state: str, figures: Figures) -> str:
     late = late_text(figures.late, figures.late_by_stream, figures.unheard)
-    return f"{state}: {figures.queries:,} queries, {figures.results:,} results, {late}"
+    told = f"{state}: {figures.queries:,} queries, {figures.results:,} results, {late}"
+    return f"{told}, {figures.rejected:,} rejected (`towpath rejected`)" if figures.rejected else told
 
 
 def _report(state: str, figures: Figures) -> dict[str, Any]:
@@ -247,6 +248,7 @@ def _report(state: str, figures: Figures) -> dict[str, Any]:
         "late": figures.late,
         "late_by_stream": dict(figures.late_by_stream),
         "unheard": figures.unheard,
+        "rejected": figures.rejected,
         "event_us": figures.event_us,
         "restarts": figures.restarts,
         "carriers": [dataclasses.asdict(carrier) for carrier in figures.carriers],

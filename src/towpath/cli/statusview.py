@@ -31,7 +31,7 @@ def headline(status: Status) -> str:
         f"{status.store}: {counted(status.queries, 'query', 'queries')}, {status.rows_per_s:,.0f} rows/s in, "
         f"{status.results_per_s:,.0f} results/s, {status.results:,} results, trigger {seconds_text(status.trigger_s)}, "
         f"event time {event_time(status.event_us)}, {late_text(status.late, status.late_by_stream, status.unheard)}, "
-        f"{counted(len(status.moves), 'move', 'moves')} under way"
+        f"{status.rejected:,} rejected, {counted(len(status.moves), 'move', 'moves')} under way"
     )
 
 

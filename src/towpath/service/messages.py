@@ -121,6 +121,7 @@ class Status:
     moves: list[MoveStatus] = field(default_factory=list)  # under way
     troubles: list[str] = field(default_factory=list)  # what fails and is tried again
     aside: dict[str, str] = field(default_factory=dict)  # queries that were set aside, and why
+    rejected: int = 0  # rows, messages and files that were not taken in
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,7 @@ class JobVerbs:
             [self._move(move) for move in under_way],
             self._running.engine.guard.troubles,
             {query.name: query.failed or "" for query in self._aside()},
+            figures.rejected,
         )
 
     def queries(self) -> list[QueryStatus]:

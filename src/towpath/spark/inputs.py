@@ -24,10 +24,11 @@ from towpath.plan.assignment import input_column
 from towpath.schema import BEFORE_1970_US, MS, STREAM, Stream, Type, internal
 from towpath.spark.cuts import FORMAT as CUT
 from towpath.spark.feeds import FEED
-from towpath.spark.kafka import KEY, read_topic
+from towpath.spark.kafka import read_topic
 from towpath.spark.links import LINKS
 from towpath.spark.types import NO_CORRUPT, ddl
 from towpath.streams.definition import StreamDef, described, is_native
+from towpath.streams.messages import KEY
 from towpath.streams.sources import FilesSource, KafkaSource
 
 # So that catching up comes in bites, of Parquet files. Spark takes one bound only, so it is told of the smaller one.
@@ -210,7 +211,7 @@ def _topic(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace)
     first = streams[0].source
     assert isinstance(first, KafkaSource)
     columns = {c.name: c.type for c in streams[0].stream.columns}
-    rows = read_topic(spark, first, columns, place.anchor_us)
+    rows = read_topic(spark, streams, first, place.anchor_us, place.rejected)
     named = [(s.source, s.stream.name) for s in streams if isinstance(s.source, KafkaSource)]
     if first.part is not None:
         parts = [(source.part[1], name) for source, name in named if source.part]

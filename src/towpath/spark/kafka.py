@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pyspark
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from towpath.arrow import arrow_schema
 from towpath.errors import RuntimeFailure
 from towpath.kafka import revealed
 from towpath.schema import Type, internal
-from towpath.spark.types import NO_CORRUPT, ddl
+from towpath.spark.types import ddl
+from towpath.streams.definition import StreamDef
+from towpath.streams.messages import KEY, OFFSET, PARTITION, VALUE, Reader
 from towpath.streams.sources import KafkaSource
 
 SCALA = "2.13"
 CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{pyspark.__version__}"
-KEY = "_key"
 _JARS = {"spark.jars", "spark.jars.packages"}
 
 # Messages of a transaction that was given up never were.
@@ -45,7 +48,9 @@ def with_connector(spark: SparkSession, node: str) -> SparkSession:
     return spark
 
 
-def read_topic(spark: SparkSession, source: KafkaSource, columns: Mapping[str, Type], since_us: int) -> DataFrame:
+def read_topic(
+    spark: SparkSession, streams: Sequence[StreamDef], source: KafkaSource, since_us: int, rejected: Path
+) -> DataFrame:
     """The messages of a topic as rows under internal names, with `_key`. All that is there comes at once.
 
     A limit per trigger would take partitions in at different speeds, and what comes of a slow one would be late.
@@ -54,10 +59,21 @@ def read_topic(spark: SparkSession, source: KafkaSource, columns: Mapping[str, T
     for name, value in (_start(source, since_us) | DEFAULTS | revealed(source.options)).items():
         reader = reader.option(name, value)
     messages = reader.option("kafka.bootstrap.servers", source.servers).load()
-    # What is not JSON, or not of the column's type, is NULL.
-    row = F.from_json(F.col("value").cast("string"), ddl(columns), dict([NO_CORRUPT])).alias("row")
-    fields = (F.col("row").getField(name).alias(internal(name)) for name in columns)
-    return messages.select(F.col("key").cast("string").alias(KEY), row).select(KEY, *fields)
+    first, columns = streams[0].stream, {c.name: c.type for c in streams[0].stream.columns}
+    taken = messages.select(F.col("key").cast("string").alias(KEY), PARTITION, OFFSET, VALUE)
+    if source.key is not None:
+        # Others are of no stream, whatever is in them.
+        taken = taken.where(F.col(KEY).isin([s.source.key for s in streams if isinstance(s.source, KafkaSource)]))
+    rows = Reader(
+        source.topic,
+        [s.stream.name for s in streams],
+        arrow_schema(columns).serialize().to_pybytes(),
+        first.time,
+        [internal(name) for name in columns],
+        str(rejected),
+    )
+    types = {KEY: Type.STRING, **{internal(name): type_ for name, type_ in columns.items()}}
+    return taken.mapInArrow(rows, ddl(types))
 
 
 def _start(source: KafkaSource, since_us: int) -> dict[str, str]:

@@ -12,10 +12,11 @@ import gzip
 import io
 import json
 import re
+import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import IO, cast
@@ -89,6 +90,28 @@ def read(path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
         raise kind(MIXED_LINE_ENDS if "CSV Parser state machine" in text else text) from error
     table = rows.select(form.schema.names).cast(form.schema)
     return table, sorted(rejects, key=lambda reject: (reject.line is None, reject.line))
+
+
+def read_messages(values: Sequence[bytes | None], form: Form) -> tuple[pa.Table, list[int], list[Reject]]:
+    """Messages of JSON: each means what it would mean as a line of a file, and one without a text is no row.
+
+    Returns the rows, the place of each among the messages, and those that are refused; their lines are places, too.
+    """
+    texts = [(value or b"").removeprefix(BOM) for value in values]
+    broken = {n: text for n, text in enumerate(texts) if b"\n" in text or b"\r" in text}  # they would be several lines
+    with _database() as database, tempfile.NamedTemporaryFile(suffix=".json") as file:
+        file.write(b"\n".join(b"" if n in broken else text for n, text in enumerate(texts)))
+        file.flush()
+        rows, by_line = _read_json(database, file.name, form)
+        rejects = [replace(reject, line=(reject.line or 0) - 1) for reject in by_line]
+        if broken:
+            more, refused = _read_texts(database, broken, form)
+            rows, rejects = pa.concat_tables([rows, more]), [*rejects, *refused]
+    out = {reject.line for reject in rejects}
+    good = [n for n, text in enumerate(texts) if text.strip() and n not in out]
+    places = [n for n in good if n not in broken] + [n for n in good if n in broken]
+    assert len(places) == rows.num_rows, "every message is a row, or refused, or empty"
+    return rows.select(form.schema.names).cast(form.schema), places, rejects
 
 
 @cache
@@ -209,11 +232,17 @@ def _read_json(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tu
 
 
 def _read_lines(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
-    """The same line by line: `json_transform` is what `read_json` does with a line, with NULL for what does not fit."""
     with _opened(path) as file:
         lines = file.read().removeprefix(BOM).split(b"\n")
+    return _read_texts(database, dict(enumerate(lines, start=1)), form)
+
+
+def _read_texts(
+    database: duckdb.DuckDBPyConnection, lines: Mapping[int, bytes], form: Form
+) -> tuple[pa.Table, list[Reject]]:
+    """The same line by line: `json_transform` is what `read_json` does with a line, with NULL for what does not fit."""
     numbers, texts, rejects = [], [], []
-    for number, line in enumerate(lines, start=1):
+    for number, line in lines.items():
         if not line.strip():
             continue
         try:
@@ -222,9 +251,12 @@ def _read_lines(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> t
         except UnicodeDecodeError as error:
             rejects.append(Reject(number, f"not UTF-8: {error.reason}", line.decode(errors="replace")[:SHOWN]))
     database.register("lines", pa.table({"n": pa.array(numbers, pa.int64()), "line": pa.array(texts, pa.string())}))
-    made = f"TRY(json_transform(line, {_text(json.dumps(form.types))})) AS row, TRY(json_type(line)) AS kind"
-    database.execute(f"CREATE TEMP TABLE made AS SELECT n, line, {made} FROM lines")
-    database.execute(f"CREATE TEMP TABLE judged AS SELECT *, {_fault(form)} AS fault FROM made")
+    types = _text(json.dumps(form.types))
+    made = f"TRY(json_transform(line, {types})) AS row, TRY(json_type(line)) AS kind"
+    # A row that has every column, each as it should be: most are like that, and need no closer look.
+    whole = f"TRY(json_transform_strict(line, {types})) IS NOT NULL AS whole"
+    database.execute(f"CREATE OR REPLACE TEMP TABLE made AS SELECT n, line, {made}, {whole} FROM lines")
+    database.execute(f"CREATE OR REPLACE TEMP TABLE judged AS SELECT *, {_fault(form)} AS fault FROM made")
     outputs = ", ".join(f"row.{_quoted(name)}" for name in form.types)
     rows = database.sql(f"SELECT {outputs} FROM judged WHERE fault IS NULL ORDER BY n").to_arrow_table()
     bad = database.execute("SELECT n, fault, line FROM judged WHERE fault IS NOT NULL ORDER BY n").fetchall()
@@ -233,7 +265,10 @@ def _read_lines(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> t
 
 def _fault(form: Form) -> str:
     """What is wrong with a line, as SQL; NULL if nothing is."""
+    times = [f"isfinite(row.{_quoted(name)})" for name, type_ in form.types.items() if type_ in TEMPORAL]
+    sound = " AND ".join([f"row.{_quoted(form.time)} IS NOT NULL", *(f"coalesce({test}, true)" for test in times)])
     tests = [
+        f"WHEN whole AND {sound} THEN NULL",
         "WHEN kind IS NULL THEN 'not JSON'",
         "WHEN kind <> 'OBJECT' THEN 'expected an object, got ' || lower(kind)",
     ]
