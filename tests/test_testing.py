@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
+from tests.seeds import SEEDS as RUN
 
 from towpath.lang import Select, parse
 from towpath.schema import Type
+from towpath.settings import BEGINNING
 from towpath.testing import Recording, Workload, example_workload, queries, streams, workloads
+from towpath.testing.edits import text_in_file
+from towpath.testing.late import first_late_phase, late_rows, without_late
 from towpath.testing.queries import random_shape
 from towpath.verify import differences, expected
 
@@ -41,12 +45,12 @@ def check_recording(recording: Recording) -> None:
     assert 1 <= len(recording.catalog) <= 4
     assert 2 <= len(recording.chunks) <= 5
     for stream in recording.catalog.values():
-        rows = recording.complete(stream.name)
+        rows = without_late(recording, [stream.schema_class]).complete(stream.name)
         times = rows[stream.time].cast("int64").to_numpy()
-        assert 20 <= len(times) <= 300
+        assert (0 if recording.idle_after_ms else 20) <= len(times) <= 300
         assert rows[stream.time].null_count == 0
         newest = np.maximum.accumulate(times)
-        assert (newest - times).max() <= stream.delay_us
+        assert (newest - times <= stream.delay_us).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -119,6 +123,86 @@ def test_queries_come_and_go_and_repeat() -> None:
     assert any(s.withdraw is not None for s in submissions)
     assert all(s.withdraw is None or s.withdraw > s.submit for s in submissions)
     assert any(len({s.sql for s in w.queries.values()}) < len(w.queries) for w in workloads_)
+
+
+def test_rows_are_late_for_all_or_for_aggregates_only_or_not_at_all() -> None:
+    recordings = [example_workload(seed).recording for seed in range(40)]
+    late = [sum(late_rows(recording).values()) for recording in recordings]
+    assert any(late) and not all(late)
+    classes = [{stream.schema_class for stream in recording.catalog.values()} for recording in recordings]
+    left_out = [
+        sum(r.complete(name).num_rows - without_late(r, every).complete(name).num_rows for name in r.catalog)
+        for r, every in zip(recordings, classes, strict=True)
+    ]
+    assert any(fewer < all_ for fewer, all_ in zip(left_out, late, strict=True)), "a join waits for its slowest input"
+    assert any(left_out)
+
+
+def test_streams_take_turns_in_silence_and_are_never_behind_by_more_than_their_delay() -> None:
+    recordings = [example_workload(seed).recording for seed in range(40)]
+    silent = [recording for recording in recordings if recording.idle_after_ms]
+    assert any(len(recording.catalog) > 1 for recording in silent)
+    for recording in silent:
+        newest = -(2**62)
+        for phase in range(len(recording.chunks)):
+            said = {name: times for name in recording.catalog if (times := recording.times(phase, name))}
+            assert len(said) <= 1
+            for name, times in said.items():
+                assert min(times) >= newest - recording.catalog[name].delay_us
+                newest = max(newest, *times)
+
+
+def test_queries_ask_for_every_kind_of_beginning_and_are_replaced() -> None:
+    drawn = [example_workload(seed) for seed in range(40)]
+    asked = {
+        (query.submit > 0, query.begins.now, query.begins.us is None)
+        for workload in drawn
+        for query in workload.queries.values()
+    }
+    assert asked >= {(True, True, True), (True, False, True), (True, False, False), (False, False, False)}
+    replaced = [query for workload in drawn for query in workload.queries.values() if query.replaced]
+    assert any(query.sink for query in replaced)
+    assert all(query.submit < change.phase for query in replaced for change in query.replaced)
+
+
+def test_no_query_asks_for_a_past_with_late_rows() -> None:
+    for seed in range(40):
+        workload = example_workload(seed)
+        calm = first_late_phase(workload.recording)
+        past = [q for q in workload.queries.values() if q.submit and not q.begins.now]
+        assert all(query.submit < calm for query in past)
+
+
+def test_edits_change_queries_of_the_file_and_add_streams() -> None:
+    drawn = [example_workload(seed) for seed in range(60)]
+    edited = [workload for workload in drawn if workload.restarts]
+    assert any(workload.added for workload in edited)
+    changed = Counter[str]()
+    for workload in edited:
+        (phase,) = workload.restarts
+        for query in workload.queries.values():
+            before, after = text_in_file(workload, query, phase - 1), text_in_file(workload, query, phase)
+            changed["added"] += before is None and after is not None
+            changed["removed"] += before is not None and after is None
+            changed["replaced"] += None not in (before, after) and before != after
+        for name, query in workload.queries.items():
+            streams = {i.stream for s in parse(query.sql, workload.recording.catalog, name).selects for i in s.inputs}
+            assert all(query.submit >= workload.added.get(stream, 0) for stream in streams)
+    assert all(changed[kind] for kind in ("added", "removed", "replaced"))
+
+
+def test_the_workloads_that_are_run_have_everything_that_is_drawn() -> None:
+    run = [example_workload(seed) for seed in RUN]
+    submissions = [query for workload in run for query in workload.queries.values()]
+    assert any(late_rows(workload.recording) for workload in run)
+    assert any(workload.recording.idle_after_ms for workload in run)
+    assert any(workload.restarts and not workload.added for workload in run)
+    assert any(workload.added for workload in run)
+    assert any(query.replaced and query.sink for query in submissions)
+    assert any(query.submit and query.begins == BEGINNING for query in submissions)
+    assert any(query.submit and query.begins.us is not None for query in submissions)
+    assert any(query.submit and query.begins.now for query in submissions)
+    assert any(query.withdraw is not None for query in submissions)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -7,9 +7,10 @@ from enum import StrEnum
 from random import Random
 
 from towpath.plan.cut import CUT, WHOLE
+from towpath.testing.drawing import random_streams
+from towpath.testing.late import first_late_phase, late_rows
 from towpath.testing.queries import random_cuttable_shape, random_shape
-from towpath.testing.recording import random_recording
-from towpath.testing.workload import Workload, named, random_submission
+from towpath.testing.workload import Workload, counting, named, random_submission
 
 NODES = ("n1", "n2")
 MOST_SHAPES, MOST_QUERIES = 2, 8  # every shape is a carrier, and two cores have to run them all
@@ -43,23 +44,29 @@ class Schedule:
     warm: bool  # nothing goes wrong before the first micro-batch
     killed_at_the_end: bool  # the controller, before the last one drains the job; else it is stopped
 
+    @property
+    def calm(self) -> int:
+        """Before this phase no row is late."""
+        return first_late_phase(self.workload.recording)
+
     def __str__(self) -> str:
+        late = sum(late_rows(self.workload.recording).values())
         told = (", ".join(f"{s.fault} {s.node}" for s in steps) or "nothing" for steps in self.steps)
-        return f"seed {self.seed}, {self.fragments}, copies {self.copies}: {'; '.join(told)}"
+        return f"seed {self.seed}, {self.fragments}, copies {self.copies}, {late} late rows: {'; '.join(told)}"
 
 
 def schedule(seed: int) -> Schedule:
     rng = Random(seed)
-    recording = random_recording(rng)
+    recording = random_streams(rng)
     cut = rng.random() < 0.3  # queries run in pieces, joined by links
     shape = random_cuttable_shape if cut else random_shape
     shapes = [shape(rng, recording.catalog) for _ in range(1 if cut else rng.randint(1, MOST_SHAPES))]
-    phases = len(recording.chunks)
-    queries = [random_submission(rng, shapes, phases) for _ in range(rng.randint(2, MOST_QUERIES))]
+    phases, calm = len(recording.chunks), first_late_phase(recording)
+    queries = [random_submission(rng, shapes, recording, calm) for _ in range(rng.randint(2, MOST_QUERIES))]
     steps = tuple(tuple(_step(rng) for _ in range(rng.choice((0, 1, 1, 2)))) for _ in range(phases))
     if not any(steps):
         steps = ((_step(rng),), *steps[1:])
-    workload = Workload(recording, named(queries))
+    workload = Workload(recording, named(queries) | counting(recording))
     return Schedule(
         seed,
         workload,

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from towpath.control.pulse import EVERY_S, STILL_S
 from towpath.errors import ServiceError, StoreError, TowpathError
 from towpath.reader import Reader
 from towpath.service.messages import Status
+from towpath.settings import Start
 from towpath.testing.running import arrive
 
 ROOT = Path(__file__).parents[2]
@@ -73,6 +75,8 @@ class Stage:
     def _play(self) -> None:
         self._start()
         for phase, steps in enumerate(self._schedule.steps):
+            if phase >= self._schedule.calm and phase:
+                self._catch_up()
             self._change_queries(phase)
             arrive(self._schedule.workload, self._folder, phase)
             if phase == 0 and self._schedule.warm:
@@ -84,7 +88,7 @@ class Stage:
         self._let_pass(max((at for at, _ in self._healing), default=0.0) - time.monotonic())
         self._stop(signal.SIGKILL if self._schedule.killed_at_the_end else signal.SIGINT)
         self._servers.wait_for_one()  # the other one may come back while the job comes to its end
-        self._run_to_the_end()
+        self._run_until("--until-drained")
 
     def _warm_up(self) -> None:
         """Until the first micro-batch: faults before it show little but how a job starts."""
@@ -201,12 +205,19 @@ class Stage:
             self._controller.send_signal(how)
         self._ended()
 
-    def _run_to_the_end(self) -> None:
+    def _catch_up(self) -> None:
+        """What comes next may be late, by what has come so far: all of it is to be read before."""
+        self._stop(signal.SIGINT)
+        self._servers.wait_for_all()
+        self._run_until("--until-caught-up")
+        self._start()
+
+    def _run_until(self, when: str) -> None:
         for _ in range(2):  # a carrier may have used its attempts up while it was starved
-            last = self._launch("run", str(self._job), "--until-drained")
+            last = self._launch("run", str(self._job), when)
             if last.wait(PATIENCE_S) == 0:
                 return
-        raise AssertionError(f"the job does not drain\n{(self._folder / 'said.txt').read_text()[-3000:]}")
+        raise AssertionError(f"the job does not end\n{(self._folder / 'said.txt').read_text()[-3000:]}")
 
     def _status(self) -> Status | None:
         try:
@@ -224,13 +235,24 @@ class Stage:
 
     def _change_queries(self, phase: int) -> None:
         for name, query in self._schedule.workload.queries.items():
+            texts = [change.sql for change in query.replaced if change.phase == phase]
             if query.submit == phase and phase:
-                self._ask(lambda client, n=name, q=query: client.submit({n: {"sql": q.sql, "from": "now"}}))
+                texts.append(query.sql)
+            for sql in texts:
+                asked = {name: {"sql": sql, "from": _written(query.begins)}}
+                self._ask(lambda client, a=asked: client.submit(a))
             if query.withdraw == phase:
                 self._ask(lambda client, n=name: client.withdraw([n]))
+                self._leave_out(name)
+
+    def _leave_out(self, query: str) -> None:
+        """Of the job file: the next controller would take it for one that is to come again."""
+        job = json.loads(self._job.read_text())
+        job["queries"].pop(query, None)
+        self._job.write_text(json.dumps(job))
 
     def _move_queries(self, node: str) -> None:
-        for name in list(self._schedule.workload.queries)[::2]:
+        for name in [n for n, query in self._schedule.workload.queries.items() if not query.stays][::2]:
             with suppress(TowpathError):  # it may be there already, not stand yet, or be on its way
                 find(self.store).migrate(name, node)
 
@@ -286,16 +308,23 @@ def _write_job(job: Path, schedule: Schedule, servers: Servers) -> None:
             "schema": {column.name: column.type.value for column in stream.columns},
             "time": stream.time,
             "delay": f"{stream.delay_us // 1_000_000} seconds",
-            "idle_after": "0",
+            "idle_after": f"{schedule.workload.recording.idle_after_ms} ms",
         }
     early = {n: q for n, q in schedule.workload.queries.items() if q.submit == 0}
     nodes = {
         name: {"type": "connect", "address": address, "cores": 1, "lost_after": f"{LOST_AFTER_S} seconds"}
         for name, address in servers.addresses.items()
     }
-    queries = {n: {"sql": q.sql, "copies": schedule.copies} for n, q in early.items()}
+    queries = {n: {"sql": q.sql, "copies": schedule.copies, "from": _written(q.begins)} for n, q in early.items()}
     text = {"trigger": "200 ms", "nodes": nodes, "streams": streams, "queries": queries}
     job.write_text(json.dumps({**text, "fragments": schedule.fragments}))
+
+
+def _written(start: Start) -> str:
+    """As a job file has it."""
+    if start.us is None:
+        return "now" if start.now else "beginning"
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=start.us)).isoformat()
 
 
 def _fill(file: Path) -> None:

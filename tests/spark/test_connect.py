@@ -22,8 +22,8 @@ from towpath.spark import server
 from towpath.spark.connect import CLOSED, _connect, connect, session_id
 from towpath.spark.runtime import SparkRuntime
 from towpath.spark.server import Server
+from towpath.testing.drawing import plain_workload
 from towpath.testing.running import EMBEDDED, run
-from towpath.testing.workload import example_workload
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
 
@@ -57,13 +57,13 @@ def node(endpoint: Server) -> ConnectNode:
 
 @pytest.mark.long
 def test_queries_on_an_endpoint_equal_the_batch(endpoint: Server, tmp_path: Path) -> None:
-    outcome = run(example_workload(3), tmp_path, {"far": node(endpoint)})
+    outcome = run(plain_workload(3), tmp_path, {"far": node(endpoint)})
     assert not outcome.differences
     assert outcome.rows
 
 
 def test_queries_move_between_this_process_and_an_endpoint(endpoint: Server, tmp_path: Path) -> None:
-    outcome = run(example_workload(4), tmp_path, {"here": EMBEDDED, "far": node(endpoint)})
+    outcome = run(plain_workload(4), tmp_path, {"here": EMBEDDED, "far": node(endpoint)})
     assert not outcome.differences
     assert outcome.moves
 

@@ -16,8 +16,8 @@ from towpath.control.journal import Journal
 from towpath.nodes import ConnectNode
 from towpath.spark import server
 from towpath.spark.server import Server
+from towpath.testing.drawing import plain_workload
 from towpath.testing.running import EMBEDDED, run
-from towpath.testing.workload import example_workload
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
 
@@ -60,7 +60,7 @@ def test_a_node_that_was_paused_does_not_write_again(endpoint: Server, tmp_path:
             os.kill(endpoint.pid, signal.SIGCONT)
             wait_until(running, "open")
 
-    outcome = run(example_workload(4), tmp_path, nodes(endpoint), disturb)
+    outcome = run(plain_workload(4), tmp_path, nodes(endpoint), disturb)
     assert not outcome.differences
     assert outcome.rows
     assert {Kind.NODE_LOST, Kind.CARRIER_RESTARTED, Kind.NODE_JOINED} <= set(told(tmp_path))
@@ -71,7 +71,7 @@ def test_a_node_with_copies_of_all_queries_is_killed(endpoint: Server, tmp_path:
         if phase == 1:
             os.kill(endpoint.pid, signal.SIGKILL)
 
-    outcome = run(example_workload(4), tmp_path, nodes(endpoint), disturb, copies=2)
+    outcome = run(plain_workload(4), tmp_path, nodes(endpoint), disturb, copies=2)
     assert not outcome.differences
     assert outcome.rows
     assert {Kind.NODE_LOST, Kind.CARRIER_RESTARTED} <= set(told(tmp_path))

@@ -16,8 +16,8 @@ import pytest
 from towpath.api import Towpath
 from towpath.nodes import ConnectNode
 from towpath.spark import server
+from towpath.testing.drawing import plain_workload
 from towpath.testing.running import run
-from towpath.testing.workload import example_workload
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -73,7 +73,7 @@ def node(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def test_a_cluster_that_loses_a_worker_equals_the_batch(cluster: Cluster, node: ConnectNode, tmp_path: Path) -> None:
-    workload = example_workload(3)
+    workload = plain_workload(3)
     phases = len(workload.recording.chunks)
     assert phases > 2
 

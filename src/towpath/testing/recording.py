@@ -1,12 +1,12 @@
 """Random recorded streams: few schemas, few keys, disorder up to the allowed delay, cut into chunks as they arrive.
 
 Odd cases are common here: rows exactly at the bound of lateness, streams that are silent for a while, text formats,
-several files at once, NULL, NaN, infinities and negative zero.
+several files at once, NULL, NaN, infinities, negative zero, the smallest and the largest integers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from random import Random
@@ -24,7 +24,12 @@ STARTS = (1_767_225_600 * SECOND, 20 * SECOND)
 # Coarse clocks make equal times and tuples on the edge of a window common.
 CLOCKS = (1_000, 250_000, 500_000, SECOND)
 KEYS = 6
-ODD = (np.nan, np.inf, -np.inf, -0.0)  # doubles, each in one row of a hundred
+# Each in one row of a hundred.
+ODD = (np.nan, np.inf, -np.inf, -0.0)
+EXTREMES = {
+    Type.INT: (np.iinfo("int32").min, np.iinfo("int32").max),
+    Type.BIGINT: (np.iinfo("int64").min, np.iinfo("int64").max),
+}
 WORDS = ("red", "green", "Blue", "redder", "a_b", "it's", " pad ", "ö", "")
 FIRST_DAY = (date(2026, 1, 1) - date(1970, 1, 1)).days
 MAYBE_COLUMNS = (
@@ -48,15 +53,21 @@ class Recording:
     chunks: tuple[dict[str, pa.Table], ...]  # per phase: the new tuples of every stream, in the order of their arrival
     formats: dict[str, str] = field(default_factory=dict)  # of the files of a stream; Parquet where nothing is said
     files: int = 1  # into which a chunk is split
+    idle_after_ms: int = 0  # how long each stream may keep others waiting; 0: for ever
 
     def complete(self, stream: str) -> pa.Table:
         return pa.concat_tables([chunk[stream] for chunk in self.chunks])
 
+    def times(self, phase: int, stream: str) -> list[int]:
+        """The event times of a chunk, in microseconds."""
+        found: list[int] = self.chunks[phase][stream][self.catalog[stream].time].cast(pa.int64()).to_pylist()
+        return found
+
     def pieces(self, phase: int, stream: str) -> Iterator[tuple[str, pa.Table]]:
-        """The files of a phase, with their names; they arrive in this order."""
+        """The files of a phase, with their names; they arrive in this order. A silent stream has none."""
         chunk, format_ = self.chunks[phase][stream], self.formats.get(stream, "parquet")
         size = -(-chunk.num_rows // self.files) or 1
-        for number in range(self.files):
+        for number in range(self.files if chunk.num_rows else 0):
             yield f"{phase:03}-{number}.{format_}", chunk.slice(number * size, size)
 
 
@@ -80,7 +91,7 @@ def random_recording(rng: Random) -> Recording:
         table, arrival = _random_rows(stream, rng.randint(20, 300), start, length, clock, seed + number)
         phases = np.searchsorted(cuts, arrival - start, side="right")
         if rng.randint(0, 3) == 3:
-            phases = _silent(phases, rng.randint(0, len(cuts) - 1))
+            phases = _silent(phases, rng.randint(0, len(cuts) - 1), 1 + (seed + number) % len(cuts))
         times = table[stream.time].cast(pa.int64()).to_numpy().copy()
         for phase in range(1, len(chunks)):
             if rng.randint(0, 1):
@@ -94,9 +105,10 @@ def random_recording(rng: Random) -> Recording:
     return Recording(catalog, tuple(chunks), formats, files=max(rng.randint(-1, 3), 1))
 
 
-def _silent(phases: np.ndarray, phase: int) -> np.ndarray:
-    """Nothing comes in a phase; what was to come then comes with the next."""
-    return np.where(phases == phase, phase + 1, phases)
+def _silent(phases: np.ndarray, first: int, then: int) -> np.ndarray:
+    """From a phase on nothing comes; what was to come meanwhile comes with phase `then`, at the earliest the next."""
+    then = max(then, first + 1)
+    return np.where((phases >= first) & (phases < then), then, phases)
 
 
 def _touch_the_bound(times: np.ndarray, chunk: np.ndarray, delay_us: int) -> None:
@@ -142,10 +154,10 @@ def _random_values(column: Column, times: np.ndarray, rng: np.random.Generator) 
             values: np.ndarray = pick < 0.5
         case Type.INT | Type.BIGINT:
             values = np.floor(pick * KEYS if column.name == "k" else pick * 40 - 10).astype("int64")
+            if column.name != "k":
+                values = _with_odd(values, EXTREMES[column.type], draws[:, 2])
         case Type.DOUBLE:
-            values = np.floor(pick * 8000 - 2000) / 40
-            odd = np.floor(draws[:, 2] * 100)
-            values = np.select([odd == n for n in range(len(ODD))], ODD, values)
+            values = _with_odd(np.floor(pick * 8000 - 2000) / 40, ODD, draws[:, 2])
         case Type.STRING:
             values = np.array(WORDS, dtype=object)[np.floor(pick * len(WORDS)).astype("int64")]
         case Type.TIMESTAMP:
@@ -153,3 +165,11 @@ def _random_values(column: Column, times: np.ndarray, rng: np.random.Generator) 
         case Type.DATE:
             values = np.floor(pick * 5).astype("int32") + FIRST_DAY
     return pa.array(values, ARROW[column.type], mask=null)
+
+
+def _with_odd(values: np.ndarray, odd: Sequence[float], draws: np.ndarray) -> np.ndarray:
+    """The values, except for few rows."""
+    which = np.floor(draws * 100)
+    return np.select(
+        [which == n for n in range(len(odd))], [np.full(len(values), v, values.dtype) for v in odd], values
+    )

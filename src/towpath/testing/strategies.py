@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from towpath.schema import Catalog
+from towpath.testing.drawing import MOST_QUERIES, random_streams
+from towpath.testing.edits import with_edits
+from towpath.testing.late import first_late_phase
 from towpath.testing.queries import random_shape
-from towpath.testing.recording import Recording, random_recording
+from towpath.testing.recording import Recording
 from towpath.testing.shapes import Shape
-from towpath.testing.workload import MOST_QUERIES, Workload, named, random_submission
+from towpath.testing.workload import Workload, counting, named, random_submission
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -22,7 +25,7 @@ def streams() -> SearchStrategy[Recording]:
     """Recorded streams in chunks."""
     from hypothesis import strategies as st
 
-    return st.randoms(use_true_random=False).map(random_recording)
+    return st.randoms(use_true_random=False).map(random_streams)
 
 
 def queries(catalog: Catalog) -> SearchStrategy[str]:
@@ -41,8 +44,11 @@ def workloads() -> SearchStrategy[Workload]:
         recording = draw(streams())
         shapes = draw(st.lists(_shapes(recording.catalog), min_size=1, max_size=MOST_QUERIES // 2))
         random = st.randoms(use_true_random=False)
-        submission = random.map(lambda rng: random_submission(rng, shapes, len(recording.chunks)))
-        return Workload(recording, named(draw(st.lists(submission, min_size=1, max_size=MOST_QUERIES))))
+        calm = first_late_phase(recording)
+        submission = random.map(lambda rng: random_submission(rng, shapes, recording, calm))
+        drawn = draw(st.lists(submission, min_size=1, max_size=MOST_QUERIES))
+        workload = Workload(recording, named(drawn) | counting(recording))
+        return draw(random.map(lambda rng: with_edits(rng, workload)))
 
     return workload()
 
