@@ -31,7 +31,7 @@ demo: setup ## Run towpath on a generated market and check its answers
 	@$(WITH_JAVA) $(BIN)/towpath demo
 
 test: setup ## Run the tests, without those that need several processes or take long
-	@$(WITH_JAVA) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not live and not long and not chaos"
+	@$(WITH_JAVA) $(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations=20 -m "not live and not long and not chaos"
 
 # What is simulated and measured takes long and depends on no version of Python: `make test` has it.
 LABORATORY := bench cost placement planners policies problems reproduce sim
@@ -40,7 +40,7 @@ test-quick: $(INSTALLED) ## Run the tests that start no Spark, also with another
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not spark and not live and not long and not chaos" -p no:cacheprovider \
 		$(LABORATORY:%=--ignore=tests/%)
 
-test-live: setup ## Run the tests with Spark Connect endpoints, Kafka and the service
+test-live: setup ## Run the tests with Spark Connect endpoints, Kafka and the service, and others that take long
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m "live and not long"
 
 test-chaos: setup ## Run jobs while nodes and controllers are killed, paused and starved (TOWPATH_CHAOS=200 schedules)

@@ -51,6 +51,7 @@ def test_workloads(tmp_path: Path, seed: int) -> None:
     check(example_workload(seed), tmp_path)
 
 
+@pytest.mark.live  # with those that take long; `make test` is to stay below ten minutes
 @pytest.mark.parametrize("seed", SEEDS_ON_THE_MOVE)
 def test_workloads_on_the_move(tmp_path: Path, seed: int) -> None:
     check(example_workload(seed), tmp_path, TWO)
@@ -63,7 +64,7 @@ def cut_workload(seed: int) -> Workload:
     return replace(whole, queries={name: q for name, q in whole.queries.items() if name in few or q.stays})
 
 
-@pytest.mark.live  # with those that take long to start; `make test` is to stay below ten minutes
+@pytest.mark.live
 def test_pieces_of_queries_on_the_move(tmp_path: Path) -> None:
     check(cut_workload(1), tmp_path, TWO, CUT)
 

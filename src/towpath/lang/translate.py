@@ -143,7 +143,7 @@ class Translator:
         target = type_of_name(node.args["to"])
         if target is None or node.args.get("format"):
             known = ", ".join(t.value for t in Type)
-            wanted = self._problems.text(node.args["to"])
+            wanted = node.args["to"].sql().lower()  # its place in the text is only that of a length or precision
             return self._wrong(node, f"CAST to {wanted} is not supported", f"the types are {known}")
         value = node.this
         if is_string(value) and target in (Type.TIMESTAMP, Type.DATE):
