@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 LOCK := requirements-dev.lock
 # Tests of one file stay together, since they share a Spark. Two such processes keep two cores busy.
-SIDE_BY_SIDE := -n 2 --dist loadfile
+SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 # Spark takes the Java it is told of, which need not be the one on PATH.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
@@ -34,14 +34,14 @@ test: setup ## Run the tests, without those that need several processes or take 
 	@$(WITH_JAVA) $(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations=20 -m "not live and not long and not chaos"
 
 # What is simulated and measured takes long and depends on no version of Python: `make test` has it.
-LABORATORY := bench cost placement planners policies problems reproduce sim
+LABORATORY := lab placement planners policies problems
 
 test-quick: $(INSTALLED) ## Run the tests that start no Spark, also with another Python: VENV=.venv-3.13 PYTHON=python3.13
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not spark and not live and not long and not chaos" -p no:cacheprovider \
 		$(LABORATORY:%=--ignore=tests/%)
 
 test-live: setup ## Run the tests with Spark Connect endpoints, Kafka and the service, and others that take long
-	@$(WITH_JAVA) $(BIN)/python -m pytest -m "live and not long"
+	@$(WITH_JAVA) $(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations=20 -m "live and not long"
 
 test-chaos: setup ## Run jobs while nodes and controllers are killed, paused and starved (TOWPATH_CHAOS=200 schedules)
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m chaos --timeout=600

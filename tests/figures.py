@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from towpath.cluster import Cluster, Network, Node
-from towpath.placement.problem import Fragment, Operator, Placement, Problem, Query, Stream
+from towpath.placement.cluster import Cluster, Network, Node
+from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
 
 MS = 1e-3
 
@@ -27,9 +27,9 @@ def fig1(nodes: int = 2) -> Problem:
     )
     return Problem(
         Cluster(tuple(Node(f"n{n}") for n in range(1, nodes + 1)), Network(latency=10 * MS, bandwidth=1e4)),
-        (Stream("s1", "n1", 10.0), Stream("s2", "n2", 10.0)),
+        (PlacementStream("s1", "n1", 10.0), PlacementStream("s2", "n2", 10.0)),
         (Fragment("upper", "q", upper, "s1"), Fragment("lower", "q", lower, "s2")),
-        (Query("q", ("upper", "lower")),),
+        (PlacementQuery("q", ("upper", "lower")),),
     )
 
 
@@ -40,7 +40,7 @@ def twins(signature: str | None = None) -> Problem:
         operator = Operator(f"{name}1", ("s1",), cost=1 * MS, state_bytes=50.0, signature=signature)
         return Fragment(name, f"q{name}", (operator,), "s1")
 
-    queries = (Query("qa", ("a",)), Query("qb", ("b",)))
+    queries = (PlacementQuery("qa", ("a",)), PlacementQuery("qb", ("b",)))
     return replace(fig1(), fragments=(fragment("a"), fragment("b")), queries=queries)
 
 

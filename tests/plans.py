@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from towpath.cluster import Cluster, Node
-from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
+from towpath.placement.cluster import Cluster, Node
+from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
 
 
 def drawn(*plans: str, nodes: int = 2, **node: object) -> Problem:
@@ -19,8 +19,8 @@ def drawn(*plans: str, nodes: int = 2, **node: object) -> Problem:
             selectivity = 2.0 if kind == "join" else 1.0
             operator = Operator(name, inputs, kind, 1e-3, selectivity, state_bytes=1000.0 * (kind == "join"))
             fragments.append(Fragment(name, f"q{number}", (operator,)))
-            streams |= {i: Stream(i, "source", 10.0) for i in inputs if i not in names}
-        queries.append(Query(f"q{number}", tuple(names)))
+            streams |= {i: PlacementStream(i, "source", 10.0) for i in inputs if i not in names}
+        queries.append(PlacementQuery(f"q{number}", tuple(names)))
     cluster = Cluster((*(Node(f"n{n}", **node) for n in range(1, nodes + 1)), Node("source", cpu=0.0)))  # type: ignore[arg-type]
     return Problem(cluster, tuple(streams.values()), tuple(fragments), tuple(queries))
 

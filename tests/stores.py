@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from results.logs import Row, write_batch
-from towpath.control.journal import Journal
-from towpath.control.records import BEGINNING_US, FragmentRecord, PartRecord, QueryRecord
-from towpath.store import Store
+from towpath.control.journal.journal import Journal
+from towpath.control.state.records import BEGINNING_US, FragmentRecord, PartRecord, QueryRecord
+from towpath.plan.serial import PipelineText
+from towpath.store.layout import Store
 
 SECOND = 1_000_000
 ROWS = [Row(1, n * SECOND, n, born=n * SECOND) for n in range(1, 7)]
@@ -16,7 +17,7 @@ ROWS = [Row(1, n * SECOND, n, born=n * SECOND) for n in range(1, 7)]
 def make_store(root: Path) -> Path:
     """Queries over the rows 1 to 6 of one fragment, at the seconds 1 to 6."""
     journal = Journal(Store(root).journal)
-    journal.save([FragmentRecord(1, "signature", "c0", (), 0, 0)])
+    journal.save([FragmentRecord(1, "signature", "c0", PipelineText("shape", "[]"), 0, 0)])
     for number, (name, running, settled, from_us, until_us) in enumerate(
         [
             ("replaced", False, True, None, SECOND),

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from towpath.checking import check
+from towpath.api.checking import check
+from towpath.config.nodes import NODES
+from towpath.config.settings import BEGINNING, NOW, Settings
 from towpath.errors import JobError, QueryError
-from towpath.job import KINDS, Job, QueryDef, ResultsDef, load
-from towpath.nodes import NODES
-from towpath.results.definition import ConsoleSink, ParquetSink
+from towpath.job import KINDS, Job, QueryDef, ResultsDef, load, queries
+from towpath.results.sinks.console import ConsoleSinkDef
+from towpath.results.sinks.parquet import ParquetSinkDef
 from towpath.schema import Column, Stream, Type
-from towpath.settings import BEGINNING, NOW, Settings
 from towpath.streams.definition import StreamText
 from towpath.streams.sources import FilesSource, RateSource, TrafficSource
 
@@ -105,8 +106,8 @@ def test_every_key() -> None:
     assert job.queries["short"].sql == "SELECT price FROM bids"
     assert (job.queries["short"].sink, job.queries["short"].start) == (None, BEGINNING)
     assert job.queries["long"].start == NOW
-    assert job.queries["long"].sink == ParquetSink(type="parquet", path=str(JOBS / "good" / "out"))
-    assert job.queries["shown"].sink == ConsoleSink(type="console")
+    assert job.queries["long"].sink == ParquetSinkDef(type="parquet", path=str(JOBS / "good" / "out"))
+    assert job.queries["shown"].sink == ConsoleSinkDef(type="console")
 
 
 def test_generators_bring_columns_rate_and_delay() -> None:
@@ -214,3 +215,13 @@ def test_every_key_is_in_the_guide(model: type[Settings]) -> None:
     guide = GUIDE.read_text(encoding="utf-8")
     keys = {field.alias or name for name, field in model.model_fields.items()} - {"type"}
     assert [key for key in keys if f"| `{key}` |" not in guide and f"{{type: parquet, {key}: " not in guide] == []
+
+
+def test_a_query_that_comes_later_does_not_write_among_the_rows_of_a_stream_either(tmp_path: Path) -> None:
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    source = f"{{type: files, path: {rows}, format: parquet}}"
+    job = write(tmp_path, f"streams: {{s: {{source: {source}, schema: {{at: timestamp}}, time: at}}}}")
+    asked = {"q": {"sql": "SELECT at FROM s", "sink": {"type": "parquet", "path": "rows/out"}}}
+    with pytest.raises(JobError, match=r"the sink .*/rows/out lies in the folder of the stream s"):
+        queries(asked, tmp_path, job.nodes, {}, job.streams)

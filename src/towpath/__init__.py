@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from towpath.errors import JobError, QueryError, RuntimeFailure, StoreError, TowpathError, UnknownQueryError
 
 if TYPE_CHECKING:
-    from towpath.api import Towpath, start
-    from towpath.checking import check
-    from towpath.explaining import explain
-    from towpath.reader import Reader
+    from towpath.api.checking import check
+    from towpath.api.explaining import explain
+    from towpath.api.reader import Reader
+    from towpath.api.running import Towpath, start
 
 __all__ = [
     "JobError",
@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Reader": "towpath.reader",
-    "Towpath": "towpath.api",
-    "check": "towpath.checking",
-    "explain": "towpath.explaining",
-    "start": "towpath.api",
+    "Reader": "towpath.api.reader",
+    "Towpath": "towpath.api.running",
+    "check": "towpath.api.checking",
+    "explain": "towpath.api.explaining",
+    "start": "towpath.api.running",
 }
 
 

@@ -14,8 +14,9 @@ TowpathError                what a user may see: one message, no stack trace
 ├── AdmissionRefused        no node has room for a query
 ├── NodeRefused             a node cannot take a query, or cannot be drained
 ├── ServiceError            no service answers for a job, or it cannot do what is asked now
+├── MissingPackageError     a package that an extra of towpath brings is not installed
 ├── UnknownQueryError       a name that no query has
-├── UnknownNameError        a name that no planner, policy or experiment has
+├── UnknownNameError        a name that no planner, policy, experiment or stream has
 └── RuntimeFailure          Spark stopped a carrier, or could not be started
 """
 
@@ -30,7 +31,7 @@ class TowpathError(Exception):
 
 
 @dataclass(frozen=True)
-class Problem:
+class Mistake:
     """One mistake: where it is, what is wrong, what to do, and (for SQL) the place underlined."""
 
     where: str
@@ -49,7 +50,7 @@ class Problem:
 class ProblemsError(TowpathError):
     """All mistakes of one input."""
 
-    def __init__(self, title: str, problems: Iterable[Problem]) -> None:
+    def __init__(self, title: str, problems: Iterable[Mistake]) -> None:
         self.title = title
         self.problems = tuple(problems)
         super().__init__("\n".join([title, *(str(p) for p in self.problems)]))
@@ -101,6 +102,13 @@ class NodeRefused(TowpathError):
 
 class ServiceError(TowpathError):
     pass
+
+
+class MissingPackageError(TowpathError):
+    def __init__(self, message: str, hint: str) -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(f"{message}\n    -> {hint}")
 
 
 class UnknownQueryError(TowpathError):

@@ -9,13 +9,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
-from towpath import sqlfiles, yamlfile
-from towpath.errors import JobError, Problem
-from towpath.nodes import NODES, ConnectNode, EmbeddedNode, NodeDef
-from towpath.plan.cut import CUT, WHOLE
-from towpath.results.definition import SINKS, ParquetSink, Sink
-from towpath.schema import Stream
-from towpath.settings import (
+from towpath.config import sqlfiles, yamlfile
+from towpath.config.nodes import NODES, ConnectNode, EmbeddedNode, NodeDef
+from towpath.config.settings import (
     BEGINNING,
     Beginning,
     Duration,
@@ -29,9 +25,13 @@ from towpath.settings import (
     refusal,
     shown,
 )
-from towpath.sqlfiles import NAME, NAME_HINT, Contents
-from towpath.steering import ControlDef
-from towpath.streams.definition import IDENTIFIER, StreamDef, StreamText, define, members, numbered, unlike
+from towpath.config.sqlfiles import NAME, NAME_HINT, Contents
+from towpath.config.steering import ControlDef
+from towpath.errors import JobError, Mistake
+from towpath.plan import CUT, WHOLE, CarrierKinds
+from towpath.results.sinks import SINKS, SinkOfQuery
+from towpath.schema import Stream
+from towpath.streams.definition import IDENTIFIER, ReadFolders, StreamDef, StreamText, define, members, numbered, unlike
 from towpath.streams.sources import SOURCES
 
 Fragments = Literal["one_per_query", "one_per_operator"]
@@ -42,7 +42,7 @@ class QueryDef(Settings):
     """A standing query as written; its SQL is not parsed yet."""
 
     sql: str = Field(examples=['"SELECT * FROM bids WHERE price > 900"'])
-    sink: Sink | None = None  # besides the results log, which every query has
+    sink: SinkOfQuery | None = None  # besides the results log, which every query has
     start: Beginning = Field(BEGINNING, alias="from", examples=["now"])
     node: str | None = Field(None, examples=["local"])  # where it begins; without it, wherever it can be shared
     copies: Annotated[Whole, Field(ge=1, le=8)] = Field(1, examples=[2])  # on so many nodes at the same time
@@ -85,6 +85,7 @@ class Job:
     control: ControlDef | None = None
     fragments: str = WHOLE  # of queries that say nothing else
     folder: Contents = field(default_factory=Contents)  # of `queries_folder`, when the job was loaded
+    carriers: CarrierKinds = CarrierKinds.COMPILED
 
     @property
     def catalog(self) -> dict[str, Stream]:
@@ -95,8 +96,8 @@ def load(path: Path) -> Job:
     """The job of a file. Raises JobError with every mistake in it."""
     path = path.absolute()
     title = f"{path} cannot be used:"
-    raw = yamlfile.read(path, title)
-    reader = _Reader(path)
+    raw, repeated = yamlfile.read(path, title)
+    reader = _Reader(path, repeated)
     job = reader.job(raw)
     if job is None:
         raise JobError(title, reader.problems)
@@ -104,7 +105,11 @@ def load(path: Path) -> Job:
 
 
 def queries(
-    raw: Mapping[str, Any], folder: Path, nodes: Iterable[str], sinks: Mapping[str, str]
+    raw: Mapping[str, Any],
+    folder: Path,
+    nodes: Iterable[str],
+    sinks: Mapping[str, str],
+    streams: Mapping[str, StreamDef],
 ) -> dict[str, QueryDef]:
     """Queries that come while a job runs, in the words of a job file in `folder`. Raises JobError with every mistake.
 
@@ -114,6 +119,7 @@ def queries(
     found = reader.queries({name: _from_now(query) for name, query in raw.items()})
     reader.refuse_unknown_nodes(found, nodes)
     reader.refuse_shared_sinks(found, sinks)
+    reader.refuse_sinks_among_rows(found, ReadFolders(streams))
     if reader.problems:
         raise JobError("nothing was submitted:", reader.problems)
     return found
@@ -134,6 +140,7 @@ class JobText(Settings):
     queries: dict[str, Any] | None = None
     queries_folder: Any = None  # read apart too, so that its files are looked at whatever else is wrong
     fragments: Fragments = Field("one_per_query", examples=[CUT])
+    carriers: CarrierKinds = Field(CarrierKinds.COMPILED, examples=["auto"])
     results: Any = None
     control: Any = None
 
@@ -170,9 +177,9 @@ _Model = TypeVar("_Model", bound=Settings)
 class _Reader:
     """Reads every section, whatever is wrong in the others, and collects the problems."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, known: Iterable[Mistake] = ()) -> None:
         self.path = path
-        self.problems: list[Problem] = []
+        self.problems: list[Mistake] = [*known]
 
     def job(self, raw: Any) -> Job | None:
         if not isinstance(raw, dict):
@@ -190,11 +197,14 @@ class _Reader:
         self.refuse_unknown_nodes(queries, given)
         control = None if raw.get("control") is None else self.checked(ControlDef, raw["control"], "control")
         self.refuse_shared_sinks(queries)
+        folders = ReadFolders(streams)
+        self.refuse_sinks_among_rows(queries, folders)
+        store = Path(top.store) if top and top.store else self.path.with_suffix(".store")
+        self.problems += folders.overlap("store", "store", str(store)) if top else []
         if top is None or results is None or self.problems:
             return None
-        store = Path(top.store) if top.store else self.path.with_suffix(".store")
         where = (store, top.trigger_ms, streams, nodes)
-        return Job(*where, queries, folder, results, control, top.fragments, contents)
+        return Job(*where, queries, folder, results, control, top.fragments, contents, top.carriers)
 
     def checked(self, model: type[_Model], value: object, where: str, note: str = "") -> _Model | None:
         try:
@@ -205,7 +215,7 @@ class _Reader:
             return None
 
     def refuse(self, where: str, message: str, hint: str = "") -> None:
-        self.problems.append(Problem(where, message, hint))
+        self.problems.append(Mistake(where, message, hint))
 
     def streams(self, section: dict[str, Any]) -> dict[str, StreamDef]:
         streams: dict[str, StreamDef] = {}
@@ -273,9 +283,15 @@ class _Reader:
     def refuse_shared_sinks(self, queries: dict[str, QueryDef], sinks: Mapping[str, str] | None = None) -> None:
         owners = dict(sinks or {})
         for name, query in queries.items():
-            if isinstance(query.sink, ParquetSink) and owners.setdefault(query.sink.path, name) != name:
-                message = f"{query.sink.path} is already the sink of the query {owners[query.sink.path]}"
+            folder = None if query.sink is None or query.sink.folder is None else str(query.sink.folder)
+            if folder is not None and owners.setdefault(folder, name) != name:
+                message = f"{folder} is already the sink of the query {owners[folder]}"
                 self.refuse(f"queries.{name}.sink.path", message, "give every query a folder of its own")
+
+    def refuse_sinks_among_rows(self, queries: dict[str, QueryDef], folders: ReadFolders) -> None:
+        for name, query in queries.items():
+            if query.sink is not None and query.sink.folder is not None:
+                self.problems += folders.overlap(f"queries.{name}.sink.path", "sink", str(query.sink.folder))
 
     def refuse_unknown_nodes(self, queries: dict[str, QueryDef], nodes: Iterable[str]) -> None:
         for name, query in queries.items():

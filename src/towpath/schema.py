@@ -32,6 +32,9 @@ class Type(Enum):
         return self in (Type.INT, Type.BIGINT)
 
 
+INTEGERS = {Type.INT: range(-(2**31), 2**31), Type.BIGINT: range(-(2**63), 2**63)}
+
+
 @dataclass(frozen=True)
 class Column:
     name: str
@@ -68,6 +71,7 @@ def internal(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else f"_x{name.encode().hex()}"
 
 
+BEFORE_ALL_US = -(2**62)  # earlier than any event time: nothing has been seen yet
 MS = 1_000  # microseconds; Spark's watermarks are whole milliseconds
 # Spark's watermark begins at 1970, and all before would be late. Carriers count event time from a day before the first
 # timestamp that there is.

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from towpath.plan.cut import CUT, WHOLE
-from towpath.testing.drawing import random_streams
-from towpath.testing.late import first_late_phase, late_rows
-from towpath.testing.queries import random_cuttable_shape, random_shape
-from towpath.testing.workload import Workload, counting, named, random_submission
+from towpath.lab.testing.drawing import random_streams
+from towpath.lab.testing.late import first_late_phase, late_rows
+from towpath.lab.testing.queries import random_cuttable_shape, random_shape
+from towpath.lab.testing.workload import Workload, counting, named, random_submission
+from towpath.plan import CUT, WHOLE
 
 NODES = ("n1", "n2")
 MOST_SHAPES, MOST_QUERIES = 2, 8  # every shape is a carrier, and two cores have to run them all

@@ -19,13 +19,13 @@ from pathlib import Path
 from tests.chaos.schedule import Fault, Schedule, Step
 from tests.chaos.servers import Servers
 
-from towpath.client import Client, find
-from towpath.control.pulse import EVERY_S, STILL_S
+from towpath.api.reader import Reader
+from towpath.config.settings import Start
+from towpath.control.act.self_monitor import EVERY_S, STILL_S
 from towpath.errors import ServiceError, StoreError, TowpathError
-from towpath.reader import Reader
-from towpath.service.messages import Status
-from towpath.settings import Start
-from towpath.testing.running import arrive
+from towpath.lab.testing.running import arrive
+from towpath.service.client import Client, find
+from towpath.service.messages import JobStatus
 
 ROOT = Path(__file__).parents[2]
 CONTROLLER = [sys.executable, "-c", "import tests.chaos.clock; from towpath.cli import main; main()"]
@@ -219,7 +219,7 @@ class Stage:
                 return
         raise AssertionError(f"the job does not end\n{(self._folder / 'said.txt').read_text()[-3000:]}")
 
-    def _status(self) -> Status | None:
+    def _status(self) -> JobStatus | None:
         try:
             return find(self.store).status()
         except TowpathError:

@@ -14,11 +14,11 @@ from tests.chaos.schedule import Fault, Schedule, schedule
 from tests.chaos.servers import Servers
 from tests.chaos.stage import Stage, mount_small, unmount
 
-from towpath.control.history import Kind
-from towpath.control.journal import Journal
-from towpath.reader import Reader
-from towpath.testing.batch import Batch, between
-from towpath.testing.late import late_rows
+from towpath.api.reader import Reader
+from towpath.control.journal.journal import Journal
+from towpath.control.state.history import EventKind
+from towpath.lab.testing.batch import Batch, between
+from towpath.lab.testing.late import late_rows
 
 pytestmark = pytest.mark.chaos
 
@@ -84,8 +84,8 @@ def unmentioned(expected: set[Fault], store: Path, said: str) -> set[Fault]:
     told = {entry.kind for entry in history}
     words = said + "\n".join(entry.text for entry in history)
     mentioned = {
-        Fault.KILL_NODE: Kind.NODE_LOST in told,
-        Fault.PAUSE_NODE: bool({Kind.NODE_LOST, Kind.NODE_SLOW} & told),
+        Fault.KILL_NODE: EventKind.NODE_LOST in told,
+        Fault.PAUSE_NODE: bool({EventKind.NODE_LOST, EventKind.NODE_SLOW} & told),
         Fault.KILL_CONTROLLER: "ended without being stopped" in words,
         Fault.PAUSE_CONTROLLER: "the controller stood still" in words,
         Fault.CLOCK: "the clock was put" in words,

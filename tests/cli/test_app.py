@@ -38,10 +38,43 @@ def test_an_unknown_command_is_a_mistake_of_usage() -> None:
     assert "No such command 'chekc'" in result.stderr
 
 
-def test_nothing_is_imported_for_commands_that_nobody_asked_for() -> None:
-    code = "import sys, towpath.cli; print(*{'duckdb', 'numpy', 'pyarrow', 'pyspark', 'sqlglot'} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "\n"
+HEAVY = [
+    "duckdb",
+    "highspy",
+    "httpx2",
+    "matplotlib",
+    "numba",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pydantic",
+    "pyspark",
+    "scipy",
+    "sqlglot",
+    "starlette",
+    "yaml",
+]
+LOADED = f"""
+import sys
+from towpath.cli import main
+try:
+    main()
+finally:
+    print("loaded:", *sorted(set({HEAVY}) & sys.modules.keys()))
+"""
+
+
+@pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS)], ids=lambda words: " ".join(words) or "all")
+def test_help_loads_no_heavy_package(words: list[str]) -> None:
+    command = [sys.executable, "-c", LOADED, *words, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: ")
+    assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_the_package_itself_loads_no_heavy_package() -> None:
+    code = f"import sys, towpath; print(sorted({{'click', 'rich', *{HEAVY}}} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_what_is_logged_is_told_in_a_line(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from towpath.cli import demo, main
-from towpath.demo.check import Checked
-from towpath.demo.play import Play
+from towpath.lab.demo.check import Checked
+from towpath.lab.demo.play import Play
 from towpath.verify import Difference
 
 

@@ -13,24 +13,24 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from towpath import explaining
 from towpath import job as jobs
-from towpath.checking import parse_all
+from towpath.api import explaining
+from towpath.api.checking import parse_all
 from towpath.cli import main
-from towpath.control.controller import Controller, Submission
-from towpath.control.journal import Journal
-from towpath.control.records import State
-from towpath.control.requests import request_of, take_in
+from towpath.config.nodes import EmbeddedNode
+from towpath.control.decide.controller import Controller, Submission
+from towpath.control.decide.requests import request_of, take_in
+from towpath.control.journal.journal import Journal
+from towpath.control.state.records import State
+from towpath.lab.testing.queries import random_shape
+from towpath.lab.testing.recording import random_recording
 from towpath.lang import parse
-from towpath.nodes import EmbeddedNode
 from towpath.plan.build import build, optimise
 from towpath.plan.operators import Scan, WindowAggregate
 from towpath.plan.pipeline import pipelines
-from towpath.store import Store
+from towpath.store.layout import Store
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import RateSource
-from towpath.testing.queries import random_shape
-from towpath.testing.recording import random_recording
 
 STREAMS = """
 store: ./store
@@ -126,22 +126,29 @@ def test_without_a_store_the_queries_of_the_job_are_compared(tmp_path: Path) -> 
     assert len(shared["alerts"]) == 2
     assert shared["alerts"][1]["equal"] == []
     assert shared["web"][0]["carrier"] == shared["hot"][0]["carrier"]
-    assert "sharing: fragment 1 in carrier c0, beside 1 other there, equal to hot-too, alerts" in explain(file).stdout
+    assert (
+        "sharing: fragment 1 in carrier c0 (filter), beside 1 other there, equal to hot-too, alerts"
+        in explain(file).stdout
+    )
     assert not (tmp_path / "store").exists()
 
 
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        (QUERIES["hot-too"], "runs already as fragment 1 in carrier c0, equal to hot"),
-        ("SELECT price FROM bids WHERE price < 5", "a new row in carrier c0, no restart, beside 1 other there"),
+        (QUERIES["hot-too"], "runs already as fragment 1 in carrier c0 (filter), equal to hot"),
+        (
+            "SELECT price FROM bids WHERE price < 5",
+            "a new row in carrier c0 (filter), no restart, beside 1 other there",
+        ),
         (
             "SELECT price, bidder FROM bids WHERE channel = 'web' AND price > 5",
-            "needs a new carrier c1, alone there: c0 lacks a lookup by i0.channel, the output i0.bidder",
+            "needs a new carrier c1 (filter), alone there: c0 lacks a lookup by i0.channel, the output i0.bidder",
         ),
         (
             "SELECT reserve FROM auctions",
-            "needs a new carrier c1, alone there: no carrier has these streams, join columns and kind of window",
+            "needs a new carrier c1 (filter), alone there: no carrier has these streams, join columns and kind of "
+            "window",
         ),
     ],
     ids=["equal", "covered", "same family", "other family"],

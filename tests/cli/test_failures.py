@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -13,17 +14,19 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from towpath.cli import failures
-from towpath.errors import JobError, Problem, StoreError
+from towpath.cli.output import json_option, print_json
+from towpath.errors import JobError, Mistake, StoreError
 
 PROBLEMS = JobError(
     "2 mistakes in market.yaml",
     [
-        Problem("streams.bids", "no time column [at]", hint="add `time: at`"),
-        Problem(
+        Mistake("streams.bids", "no time column [at]", hint="add `time: at`"),
+        Mistake(
             "queries.hot, line 1, column 8", "no column pricee", "price?", "SELECT pricee FROM bids\n       ^^^^^^"
         ),
     ],
 )
+USAGE = "group fail --help says how it is used"
 WRITES_MUCH = """
 import click
 from towpath.cli.failures import GuardedGroup
@@ -40,18 +43,21 @@ group(["write"])
 """
 
 
-def run(failure: BaseException, folder: Path | None = None) -> Result:
+def run(failure: BaseException, folder: Path | None = None, *words: str, answers: object = None) -> Result:
     @click.group(cls=failures.GuardedGroup)
     def group() -> None:
         pass
 
     @group.command()
-    def fail() -> None:
+    @json_option
+    def fail(as_json: bool) -> None:
         if folder:
             failures.log_in(folder)
+        if as_json and answers is not None:
+            print_json(answers)
         raise failure
 
-    return CliRunner().invoke(group, ["fail"])
+    return CliRunner().invoke(group, ["fail", *words])
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +83,46 @@ def test_failures_of_the_user_are_told_without_a_trace(
     result = run(failure)
     assert (result.exit_code, result.stderr, result.stdout) == (code, said, "")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "title", "told"),
+    [
+        (StoreError("it is locked\n    -> stop it"), 1, "it is locked", [("", "it is locked", "stop it")]),
+        (PROBLEMS, 1, PROBLEMS.title, [(p.where, p.message, p.hint) for p in PROBLEMS.problems]),
+        (click.ClickException("no such thing"), 1, "no such thing", [("", "no such thing", "")]),
+        (click.UsageError("one or the other"), 2, "one or the other", [("", "one or the other", USAGE)]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_with_json_a_failure_is_the_answer(
+    failure: BaseException, code: int, title: str, told: list[tuple[str, str, str]]
+) -> None:
+    result = run(failure, None, "--json")
+    assert (result.exit_code, result.stderr) == (code, "")
+    answer = json.loads(result.stdout)
+    assert (answer["ok"], answer["title"]) == (False, title)
+    assert [(p["where"], p["message"], p["hint"]) for p in answer["problems"]] == told
+
+
+def test_with_json_an_internal_error_is_the_answer(tmp_path: Path) -> None:
+    result = run(ZeroDivisionError("by zero"), None, "--json")
+    assert (result.exit_code, result.stderr) == (70, "")
+    said = f"internal error: ZeroDivisionError: by zero; the details are in {tmp_path / 'towpath.log'}"
+    assert json.loads(result.stdout)["title"] == said
+
+
+@pytest.mark.parametrize("words", [("--json", "--nope"), ("--nope", "--json")])
+def test_with_json_an_unknown_option_is_the_answer(words: tuple[str, ...]) -> None:
+    result = run(StoreError("not reached"), None, *words)
+    assert (result.exit_code, result.stderr) == (2, "")
+    assert "--nope" in json.loads(result.stdout)["title"]
+
+
+def test_a_failure_behind_an_answer_leaves_stdout_one_answer() -> None:
+    result = run(StoreError("not done in time"), None, "--json", answers={"state": "draining"})
+    assert json.loads(result.stdout) == {"state": "draining"}
+    assert (result.exit_code, result.stderr) == (1, "not done in time\n")
 
 
 def test_problems_are_coloured_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

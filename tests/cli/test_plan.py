@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from towpath import planners
 from towpath.cli import main
-from towpath.cost import METRICS
+from towpath.placement.costs import METRICS
 from towpath.problems import load
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "problem.yaml"

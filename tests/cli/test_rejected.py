@@ -9,7 +9,8 @@ from click.testing import CliRunner, Result
 from tests.stores import make_store
 
 from towpath.cli.app import main
-from towpath.store import Store
+from towpath.control.journal.journal import Journal
+from towpath.store.layout import Store
 from towpath.streams.reading import Reject
 from towpath.streams.rejected import BadMessage, DeadLetters, Tally, TopicLetters
 
@@ -56,7 +57,24 @@ def test_json_has_everything_of_a_stream(store: Path) -> None:
             "offset": None,
         }
     ]
-    assert json.loads(rejected(str(store), "--stream", "nobody", "--json").stdout) == []
+
+
+def test_a_stream_that_there_is_not_is_told(store: Path) -> None:
+    result = rejected(str(store), "--stream", "pump3")
+    said = f"{store}: there is no stream named 'pump3'"
+    hint = "did you mean pump2? known: bids, pump1, pump2"
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"{said}\n    -> {hint}\n")
+    result = rejected(str(store), "--stream", "pump3", "--json")
+    assert (result.exit_code, result.stderr) == (1, "")
+    problem = {"where": "", "message": said, "hint": hint, "excerpt": ""}
+    assert json.loads(result.stdout) == {"ok": False, "title": said, "problems": [problem]}
+
+
+def test_a_stream_of_which_all_was_taken_in_has_nothing(store: Path) -> None:
+    journal = Journal(Store(store).journal)
+    journal.streams = [{"name": "asks"}]
+    journal.close()
+    assert json.loads(rejected(str(store), "--stream", "asks", "--json").stdout) == []
 
 
 def test_messages_are_listed_with_their_topic_partition_and_offset(store: Path) -> None:

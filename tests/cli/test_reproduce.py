@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from towpath import reproduce
 from towpath.cli import main
-from towpath.reproduce import Lines, Progress, Report, Scale, Series, Statement, Table
+from towpath.lab import reproduce
+from towpath.lab.reproduce import ExperimentReport, Lines, Progress, Scale, Series, Statement, Table
 
 
-def small(scale: Scale, seeds: Sequence[int], progress: Progress) -> Report:
+def small(scale: Scale, seeds: Sequence[int], progress: Progress) -> ExperimentReport:
     """A small experiment."""
     progress("half", 0.5)
-    return Report(
+    return ExperimentReport(
         (Statement.over("it is 1", "1", [float(len(seeds))], lambda mean: mean == 1),),
         (Table("numbers", ("scale", "seeds"), ((scale, len(seeds)),)),),
         (Lines("a line", "x", "y", (Series("a", (1.0, 2.0), (0.0, 1.0)),)),),

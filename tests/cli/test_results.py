@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 
 from stores import make_store
 from towpath.cli import main
-from towpath.control.journal import Journal
-from towpath.control.records import QueryRecord
-from towpath.store import Store
+from towpath.control.journal.journal import Journal
+from towpath.control.state.records import QueryRecord
+from towpath.store.layout import Store
 
 
 @pytest.fixture
@@ -60,6 +60,8 @@ def test_without_a_query_all_are_listed(store: Path) -> None:
     assert "left before it began" in listed.stdout
     assert "1970-01-01 00:00:05" in listed.stdout
     assert "2: value, text" in listed.stdout
+    rows = {line.split("│")[1].strip(): line for line in listed.stdout.splitlines() if line.count("│") > 4}
+    assert all("beginning" not in rows[name] and "0001-01-01" not in rows[name] for name in ("never", "new"))
     found = json.loads(results(store, "--format", "json").stdout)
     assert [query["name"] for query in found] == ["all", "gone", "never", "new", "replaced", "since"]
 

@@ -55,13 +55,14 @@ def test_until_caught_up_keeps_windows_open_and_until_drained_closes_them(job: P
     again = run("run", job, "--until-drained")
     assert again.stdout == (
         "drained: 2 queries, 10 results, 0 late rows\n"
-        "windows up to 2026-01-01 00:01:00 were closed; rows from before then that come later are late\n"
+        "all windows were closed; rows from before 2026-01-01 00:01:00 that come later are late\n"
     )
     assert run("results", job, "large", "--limit", 1, "--format", "csv").stdout == '"id","amount"\n19,19\n'
     assert run("results", job, "per-minute", "--format", "csv").stdout == '"n"\n20\n'
 
 
 @pytest.mark.spark
+@pytest.mark.live
 @pytest.mark.parametrize("everybody", [False, True], ids=["SIGINT", "SIGTERM for Spark, too"])
 def test_a_signal_stops_it_cleanly(job: Path, everybody: bool) -> None:
     """`timeout` and systemd signal all processes of a group."""

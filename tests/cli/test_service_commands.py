@@ -12,11 +12,11 @@ from click.testing import CliRunner, Result
 
 from service.fakes import FakeVerbs, service
 from towpath.cli import main
-from towpath.control.history import Entry, Kind
-from towpath.control.journal import Journal
+from towpath.control.journal.journal import Journal
+from towpath.control.state.history import Entry, EventKind
 from towpath.service.messages import Drain, Migrate, Submit, Withdraw
-from towpath.service.place import read
-from towpath.store import Store
+from towpath.service.service_file import read
+from towpath.store.layout import Store
 
 
 @pytest.fixture
@@ -172,8 +172,8 @@ def told(tmp_path: Path) -> Path:
     journal = Journal(Store(tmp_path).journal)
     journal.save(
         [
-            Entry(Kind.SUBMITTED, "query hot enters", query="hot", nodes=("left",)),
-            Entry(Kind.NODE_LOST, "node right is lost", nodes=("right",)),
+            Entry(EventKind.SUBMITTED, "query hot enters", query="hot", nodes=("left",)),
+            Entry(EventKind.NODE_LOST, "node right is lost", nodes=("right",)),
         ]
     )
     journal.close()

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from towpath.api.reader import Reader
 from towpath.cli import main
-from towpath.reader import Reader
 
 RATE = 100
 JOB = f"""

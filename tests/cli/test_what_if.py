@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from towpath.cli import main
+from towpath.lab.testing.problems import random_problem
 from towpath.placement.problem import Placement
 from towpath.problems.dump import write
-from towpath.store import Store
-from towpath.testing.problems import random_problem
+from towpath.store.layout import Store
 
 
 @pytest.fixture

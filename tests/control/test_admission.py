@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from towpath.control.admission import Room, refuse_without_room
-from towpath.control.measures import Measures
-from towpath.control.situation import Situation
+from towpath.control.decide.admission import Room, refuse_without_room
+from towpath.control.observe.measures import Measures
+from towpath.control.observe.situation import Situation
 from towpath.errors import AdmissionRefused
 
 from .live import LiveWorld

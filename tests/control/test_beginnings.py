@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from towpath.control.answers import share_read, state_of
-from towpath.control.fence import Step
-from towpath.control.records import BEGINNING_US, CarrierRecord
-from towpath.settings import BEGINNING, NOW, Start
+from towpath.config.settings import BEGINNING, NOW, Start
+from towpath.control.journal.answers import share_read, state_of
+from towpath.control.state.fence import MoveStep
+from towpath.control.state.records import BEGINNING_US, CarrierRecord
 
 from .world import SECOND, World, batch_done, cut, losses, submission
 
@@ -194,11 +194,11 @@ def test_those_who_ask_together_share_a_carrier_and_move_into_the_shared_one(wor
     assert state(world, "q0") == "catching up 50%"
     flow(world, *range(13, 60))
     assert state(world, "q0") == "standing"
-    assert {m.step for m in world.controller.state.moves.values()} == {Step.DONE}
+    assert {m.step for m in world.controller.state.moves.values()} == {MoveStep.DONE}
     assert not world.carriers[carrier.id].running, "nobody needs it any more"
     first, second = world.turns("q0")
     assert (first.from_us, second.until_us) == (None, None)
-    assert first.moved_us == second.from_us
+    assert first.handed_over_us == second.from_us
     assert world.controller.state.fragments[second.fragment].carrier == "c0"
     assert not losses(world)
 

@@ -10,14 +10,14 @@ from unittest.mock import MagicMock
 import pytest
 from tests.nodes import quiet_node
 
-from towpath.control.engine import Engine
-from towpath.control.journal import Journal
-from towpath.control.linkfiles import LinkFiles
-from towpath.control.records import BEGINNING_US
-from towpath.control.requests import Request
+from towpath.control.act.engine import Engine
+from towpath.control.act.linkfiles import LinkFiles
+from towpath.control.decide.requests import Request
+from towpath.control.journal.journal import Journal
+from towpath.control.state.records import BEGINNING_US
 from towpath.lang import parse
-from towpath.plan.cut import CUT, WHOLE
-from towpath.store import Store
+from towpath.plan import CUT, WHOLE
+from towpath.store.layout import Store
 
 from .world import CATALOG, DELAY, SECOND, SQL, batch_done
 

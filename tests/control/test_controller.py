@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from towpath.control.answers import read_parts
-from towpath.control.controller import Controller, Publish, StartCarrier
-from towpath.control.history import Kind
-from towpath.control.records import BEGINNING_US, State, Status
-from towpath.settings import BEGINNING, NOW, Start
-from towpath.store import Store
+from towpath.config.settings import BEGINNING, NOW, Start
+from towpath.control.decide.controller import Controller, Publish, StartCarrier
+from towpath.control.journal.answers import read_parts
+from towpath.control.state.history import EventKind
+from towpath.control.state.records import BEGINNING_US, FragmentStatus, State
+from towpath.store.layout import Store
 
 from .world import CATALOG, DELAY, SECOND, World, batch_done, losses, stream, submission
 
@@ -150,7 +150,7 @@ def test_a_query_that_nobody_confirmed_answers_for_nothing(world: World) -> None
     world.submit(submission("q", "filter"))
     world.withdraw("q")
     assert world.validity("q") == (True, None, BEGINNING_US)
-    assert world.controller.state.fragments[2].status is Status.GONE
+    assert world.controller.state.fragments[2].status is FragmentStatus.GONE
 
 
 def test_the_slower_input_of_a_join_is_waited_for(world: World) -> None:
@@ -266,11 +266,11 @@ def test_windows_that_are_open_keep_a_fragment_until_they_are_closed(world: Worl
     world.batch("c0", s(10, 12))
     world.withdraw("q")
     world.batch("c0", s(16))
-    assert world.controller.state.fragments[1].status is Status.LEAVING
+    assert world.controller.state.fragments[1].status is FragmentStatus.LEAVING
     world.crash()
     assert world.carriers["c0"].running
     world.batch("c0", s(17))
-    assert world.controller.state.fragments[1].status is Status.GONE
+    assert world.controller.state.fragments[1].status is FragmentStatus.GONE
 
 
 # --- replaced --------------------------------------------------------------------------------------------------------
@@ -541,6 +541,6 @@ def test_late_rows_are_added_up_by_stream_once_and_told_of(world: World) -> None
     assert carrier.unheard == 0
     world.act(world.controller.handle(replace(done, batch=5, late=({}, {}))))
     assert carrier.unheard == 2, "what was late in batches 3 and 4 nobody knows"
-    told = [entry.text.split(":")[0] for entry in world.journal.history() if entry.kind is Kind.LATE_ROWS]
+    told = [entry.text.split(":")[0] for entry in world.journal.history() if entry.kind is EventKind.LATE_ROWS]
     assert told == ["stream s", "stream t"]
     assert world.journal.load() == world.controller.state

@@ -19,11 +19,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from towpath.control.fence import OPEN, UNDECIDED, Step
-from towpath.control.records import BEGINNING_US, PartRecord, Status
-from towpath.control.resting import AFTER_S
+from towpath.config.settings import BEGINNING, NOW, Start
+from towpath.control.decide.unused_carriers import AFTER_S
+from towpath.control.state.fence import OPEN, UNDECIDED, MoveStep
+from towpath.control.state.records import BEGINNING_US, FragmentStatus, PartRecord
 from towpath.errors import MoveRefused
-from towpath.settings import BEGINNING, NOW, Start
+from towpath.plan import CarrierKinds
 
 from .world import DELAY, SECOND, SQL, Carrier, World, losses, submission
 
@@ -50,6 +51,11 @@ class Decisions(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.world.journal.close()
         self.folder.cleanup()
+
+    @initialize(carriers=st.sampled_from(CarrierKinds))
+    def choose_carriers(self, carriers: CarrierKinds) -> None:
+        self.world.places.carriers = carriers
+        self.world.crash()
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -174,8 +180,9 @@ class Decisions(RuleBasedStateMachine):
         _, carrier = self.carrier(data)
         del carrier.events[:-1]
 
-    @rule(data=st.data())
-    def crash(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), carriers=st.sampled_from(CarrierKinds))
+    def crash(self, data: st.DataObject, carriers: CarrierKinds) -> None:
+        self.world.places.carriers = carriers  # the job file may say something else now
         self.world.crash()
         for name, carrier in self.world.carriers.items():
             # A batch that was heard of is committed, and never repeated.
@@ -240,7 +247,7 @@ class Decisions(RuleBasedStateMachine):
         self.world.hear(name)
         for _ in range(2):
             self.world.batch(name, *([(carrier.newest(n) or START_S * SECOND) + SECOND] for n in range(carrier.inputs)))
-        waiting = [f for f in self.world.controller.state.fragments.values() if f.status is Status.JOINING]
+        waiting = [f for f in self.world.controller.state.fragments.values() if f.status is FragmentStatus.JOINING]
         assert not [f for f in waiting if f.carrier == name]
 
     @precondition(some_run)
@@ -253,7 +260,7 @@ class Decisions(RuleBasedStateMachine):
         if record.sure and not carrier.starting:
             first, others = (carrier.newest(0) or START_S * SECOND) + SECOND, range(1, carrier.inputs)
             self.world.batch(name, [first], *([] for _ in others))
-            waiting = [f for f in self.world.controller.state.fragments.values() if f.status is Status.JOINING]
+            waiting = [f for f in self.world.controller.state.fragments.values() if f.status is FragmentStatus.JOINING]
             assert not [f for f in waiting if f.carrier == name]
 
     # --- what always holds -------------------------------------------------------------------------------------------
@@ -287,21 +294,21 @@ class Decisions(RuleBasedStateMachine):
         for part in state.parts.values():
             following = state.parts.get((part.query, part.branch, part.turn + 1))
             if following is None:
-                assert part.moved_us is None
+                assert part.handed_over_us is None
             else:
-                assert part.moved_us is not None and following.from_us is not None
-                assert following.from_us == max(part.moved_us, part.from_us or part.moved_us)
+                assert part.handed_over_us is not None and following.from_us is not None
+                assert following.from_us == max(part.handed_over_us, part.from_us or part.handed_over_us)
                 assert (following.until_us, following.ceded_us) == (part.until_us, part.ceded_us)
 
     @invariant()
     def nothing_is_held_back_without_a_fence(self) -> None:
         state = self.world.controller.state
-        fences = {m.source: m.fence_us for m in state.moves.values() if m.step is Step.FENCED}
+        fences = {m.source: m.fence_us for m in state.moves.values() if m.step is MoveStep.FENCED}
         for part in state.parts.values():
             if not part.done:
-                assert part.held_us == fences.get(part.fragment)
+                assert part.pending_fence_us == fences.get(part.fragment)
             else:
-                assert part.held_us is None
+                assert part.pending_fence_us is None
 
     @invariant()
     def the_journal_knows_everything(self) -> None:
@@ -330,7 +337,11 @@ class Decisions(RuleBasedStateMachine):
     def the_table_has_what_stands(self) -> None:
         for name, carrier in self.world.carriers.items():
             fragments = self.world.controller.state.fragments.values()
-            alive = {f.id for f in fragments if f.carrier == name and f.status in (Status.JOINING, Status.LIVE)}
+            alive = {
+                f.id
+                for f in fragments
+                if f.carrier == name and f.status in (FragmentStatus.JOINING, FragmentStatus.LIVE)
+            }
             # A carrier that was not needed after a restart still has the table of before.
             assert carrier.tables[-1].fragments == alive or not carrier.running
 
@@ -340,7 +351,7 @@ class Decisions(RuleBasedStateMachine):
         state = self.world.controller.state
         for part in state.parts.values():
             fragment = state.fragments[part.fragment]
-            if part.windowed and fragment.status is Status.BANNED:
+            if part.windowed and fragment.status is FragmentStatus.BANNED:
                 watermark = self.world.carriers[fragment.carrier].watermark
                 assert part.until_us is not None
                 closed = part.until_us == BEGINNING_US or (watermark is not None and part.until_us <= watermark)
@@ -353,11 +364,11 @@ class Decisions(RuleBasedStateMachine):
         for part in state.parts.values():
             fragment = state.fragments[part.fragment]
             end_us = part.end_us
-            if part.windowed and end_us not in (None, BEGINNING_US) and fragment.status is Status.GONE:
+            if part.windowed and end_us not in (None, BEGINNING_US) and fragment.status is FragmentStatus.GONE:
                 watermark = self.world.carriers[fragment.carrier].watermark
                 ends = [(end_us or 0) + (fragment.span_us if part.until_us is None else 0)]
-                if part.moved_us is not None:  # what begins behind the fence is another's
-                    ends.append(part.moved_us + fragment.span_us)
+                if part.handed_over_us is not None:  # what begins behind the fence is another's
+                    ends.append(part.handed_over_us + fragment.span_us)
                 assert watermark is not None and watermark >= min(ends)
 
 

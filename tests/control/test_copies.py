@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from towpath.control.history import Kind
+from towpath.control.state.history import EventKind
 
 from .test_draining import flow, leave
 from .world import World, submission
@@ -48,7 +48,7 @@ def test_they_part_when_the_node_is_back(world: World) -> None:
     assert places(world) == [["a", "b"], ["a", "b"]]
     moves = len(world.controller.state.moves)
     assert moves == 2
-    begun = [entry.text for entry in world.journal.history() if entry.kind is Kind.MOVE_BEGUN]
+    begun = [entry.text for entry in world.journal.history() if entry.kind is EventKind.MOVE_BEGUN]
     assert all("another copy of the query is on that node, too" in text for text in begun)
     flow(world, *range(60, 80))
     assert len(world.controller.state.moves) == moves, "they stay then"

@@ -10,17 +10,17 @@ from unittest.mock import MagicMock
 import pytest
 from tests.nodes import quiet_node
 
-from towpath.control.engine import Engine
-from towpath.control.journal import Journal
-from towpath.control.moves import Moves
-from towpath.control.queries import Queries
-from towpath.control.records import QueryRecord
-from towpath.control.requests import Request
+from towpath.config.settings import BEGINNING, NOW
+from towpath.control.act.engine import Engine
+from towpath.control.decide.moves import Moves
+from towpath.control.decide.queries import Queries
+from towpath.control.decide.requests import Request
+from towpath.control.journal.journal import Journal
+from towpath.control.state.records import QueryRecord
 from towpath.errors import StoreError
 from towpath.lang import parse
-from towpath.plan.cut import CUT, WHOLE
-from towpath.settings import BEGINNING, NOW
-from towpath.store import Store
+from towpath.plan import CUT, WHOLE
+from towpath.store.layout import Store
 
 from .world import CATALOG, SECOND, SQL, batch_done
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from towpath.control.draining import AT_ONCE
-from towpath.control.fence import Step
+from towpath.config.settings import NOW
+from towpath.control.decide.draining import AT_ONCE
+from towpath.control.state.fence import MoveStep
 from towpath.errors import MoveRefused, NodeRefused
-from towpath.settings import NOW
 
-from .world import SECOND, World, planned_of, submission
+from .world import SECOND, World, submission
 
 
 @pytest.fixture
@@ -23,10 +23,7 @@ def leave(world: World, now_s: float = 0.0) -> list[str]:
     """What the engine does with every poll; returns where fragments set out to."""
     found = world.controller.leaving()
     for fragment, node, reason in found:
-        part = world.controller.users(fragment)[0]
-        query = world.controller.state.queries[part.query]
-        pipeline = planned_of(query.sql).pipelines[part.select]
-        world.act(world.controller.move(fragment, pipeline, node, reason))
+        world.act(world.controller.move(fragment, node, reason))
     world.act(world.controller.stop_unneeded(now_s))
     return [node for _, node, _ in found]
 
@@ -53,7 +50,7 @@ def test_everything_moves_away_spread_over_the_others(world: World) -> None:
     flow(world, *range(3, 60))
     assert world.controller.node_state("a") == "drained"
     assert not any(world.carriers[c.id].running for c in world.controller.state.carriers.values() if c.node == "a")
-    assert {m.step for m in world.controller.state.moves.values()} == {Step.DONE}
+    assert {m.step for m in world.controller.state.moves.values()} == {MoveStep.DONE}
 
 
 def test_what_is_not_live_yet_moves_when_it_is(world: World) -> None:
@@ -93,7 +90,7 @@ def test_what_was_on_its_way_there_turns_round(world: World) -> None:
     world.move("q", "b")
     drain(world, "b")
     (move,) = world.controller.state.moves.values()
-    assert move.step is Step.ABANDONED
+    assert move.step is MoveStep.ABANDONED
     assert world.controller.node_of(world.part("q").fragment) == "a"
 
 
@@ -146,7 +143,7 @@ def test_refusals(world: World, drained: tuple[str, ...], node: str, message: st
 
 
 def test_only_so_many_set_out_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("towpath.control.draining.AT_ONCE", 1)
+    monkeypatch.setattr("towpath.control.decide.draining.AT_ONCE", 1)
     assert AT_ONCE > 1
     world.submit(submission("q1", "filter"), submission("q2", "computed"))
     flow(world, 1)

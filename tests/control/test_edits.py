@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 import yaml
 
-from towpath.checking import parse_all
-from towpath.control import edits
-from towpath.control.controller import Controller
-from towpath.control.records import BEGINNING_US, QueryRecord, State
-from towpath.control.requests import Request, changed, request_of, take_in
+from towpath.api.checking import parse_all
+from towpath.config.nodes import NODES
+from towpath.config.settings import Settings
+from towpath.config.steering import ControlDef
+from towpath.control.decide import edits
+from towpath.control.decide.controller import Controller
+from towpath.control.decide.requests import Request, changed, request_of, take_in
+from towpath.control.state.records import BEGINNING_US, QueryRecord, State
 from towpath.errors import JobError
 from towpath.job import Job, JobText, QueryDef, ResultsDef, load
 from towpath.lang import parse
-from towpath.nodes import NODES
-from towpath.results.definition import SINKS
-from towpath.settings import Settings
-from towpath.steering import ControlDef
+from towpath.results.sinks import SINKS
 from towpath.streams.definition import StreamText
 from towpath.streams.sources import SOURCES
-from towpath.streams.versions import Version
+from towpath.streams.versions import StreamVersion
 
 from .world import SECOND, batch_done
 
@@ -60,7 +60,7 @@ class Runs:
 
     def __init__(self) -> None:
         self.state = State()
-        self.before: list[Version] = []
+        self.before: list[StreamVersion] = []
         self.said = edits.Said()
         self.heard = False  # all that carriers did
         self.unheeded: list[str] = []
@@ -102,6 +102,16 @@ def test_what_is_unchanged_goes_on_and_what_reads_another_stream_is_replaced(fol
     assert runs.start(written(folder, (JOB + QUERIES).replace("./a", "./elsewhere"))) == ["qa", "mine"]
     text = (JOB + QUERIES).replace("x: double", "x: string")
     assert runs.start(written(folder, text)) == ["qa", "qb", "cut", "mine"]
+
+
+def test_what_reads_streams_that_are_as_they_were_goes_on_without_its_text(folder: Path) -> None:
+    runs = Runs()
+    runs.start(written(folder, JOB))
+    runs.submit(("mine", "SELECT k + 1 AS k FROM a"))
+    runs.running["mine"].sql = "no SQL"
+    assert runs.start(written(folder, JOB)) == []
+    with pytest.raises(JobError, match="cannot go on with this job file"):
+        runs.start(written(folder, JOB.replace("./a", "./elsewhere")))
 
 
 def test_what_was_submitted_stays_whatever_the_job_file_says(folder: Path) -> None:
@@ -196,6 +206,7 @@ EDITS: dict[tuple[str, str], tuple[str, tuple[str, Any]]] = {
     ("", "queries"): (REPLACED, ("queries.files.sql", "SELECT k FROM files")),
     ("", "queries_folder"): (HOLDS, ("queries_folder", "./b")),
     ("", "fragments"): (REPLACED, ("fragments", "one_per_operator")),
+    ("", "carriers"): (HOLDS, ("carriers", "universal")),
     ("", "results"): (HOLDS, ("results", {})),
     ("", "control"): (HOLDS, ("control", None)),
     ("stream", "source"): (REPLACED, ("streams.files.source.path", "./b")),

@@ -16,8 +16,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from towpath.control import answers
-from towpath.control.records import PartRecord, QueryRecord, Status
+from towpath.control.journal import answers
+from towpath.control.state.records import FragmentStatus, PartRecord, QueryRecord
 from towpath.errors import MoveRefused
 
 from .world import DELAY, SECOND, Carrier, World, losses, submission
@@ -211,12 +211,14 @@ class Endings(RuleBasedStateMachine):
         state = self.world.everything
         assert all(part.settled for part in state.parts.values()), "who waits has begun"
         running = {q.id for q in state.queries.values() if q.running}
-        needed = {p.fragment for p in state.parts.values() if p.query in running and p.moved_us is None}
-        assert {f.id for f in state.fragments.values() if f.status is Status.LIVE} == needed
+        needed = {p.fragment for p in state.parts.values() if p.query in running and p.handed_over_us is None}
+        assert {f.id for f in state.fragments.values() if f.status is FragmentStatus.LIVE} == needed
 
 
 def begins(part: PartRecord, time: int) -> bool:
-    return (part.from_us is None or time >= part.from_us) and (part.moved_us is None or time < part.moved_us)
+    return (part.from_us is None or time >= part.from_us) and (
+        part.handed_over_us is None or time < part.handed_over_us
+    )
 
 
 def behind_end(part: PartRecord, time: int) -> bool:
@@ -229,7 +231,7 @@ def owns(part: PartRecord, time: int) -> bool:
 
 def waits(part: PartRecord, time: int, *, ends: bool = False) -> bool:
     """Whether a result is not handed out yet: behind a fence, or with `ends` behind an end that may rise."""
-    return (part.held_us is not None and time >= part.held_us) or (ends and behind_end(part, time))
+    return (part.pending_fence_us is not None and time >= part.pending_fence_us) or (ends and behind_end(part, time))
 
 
 Endings.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from towpath.control.controller import Controller
-from towpath.control.history import Kind
+from towpath.control.decide.controller import Controller
+from towpath.control.state.history import EventKind
 from towpath.errors import MoveRefused, NodeRefused
 
 from .world import CATALOG, SECOND, World, submission
@@ -82,13 +82,14 @@ def test_a_node_that_is_drained_takes_over_only_if_there_is_no_other(world: Worl
 def test_a_node_that_the_job_has_no_more_is_not_waited_for(world: World) -> None:
     controller = Controller(world.journal.load(), CATALOG, ("b", "c"))
     controller.resume()
-    assert {(c.node, c.epoch) for c in controller.state.carriers.values()} == {("b", 1)}
+    assert {(c.node, c.epoch) for c in controller.state.carriers.values()} == {("b", 1), ("c", 1)}
 
 
 def test_the_history_says_why(world: World) -> None:
     world.lose("a")
     told = world.journal.history()
-    (lost,) = [entry for entry in told if entry.kind is Kind.NODE_LOST]
+    (lost,) = [entry for entry in told if entry.kind is EventKind.NODE_LOST]
     assert lost.text == "node a is lost: it does not answer; 2 carriers go on on b, c"
-    restarted = [entry.text for entry in told if entry.kind is Kind.CARRIER_RESTARTED]
-    assert restarted[0] == "carrier c0 goes on on b from its checkpoint, in epoch 1"
+    restarted = [entry.text for entry in told if entry.kind is EventKind.CARRIER_RESTARTED]
+    why = "chosen by first_fit among b 0%, c 0% busy"
+    assert restarted[0] == f"carrier c0 goes on on b from its checkpoint, in epoch 1: {why}"

@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from towpath.control.controller import Controller
-from towpath.control.fence import OPEN, UNDECIDED, Step
-from towpath.control.ledger import Instruction, Publish
-from towpath.control.records import PartRecord, State
+from towpath.control.decide.controller import Controller
+from towpath.control.state.controller_state import Instruction, Publish
+from towpath.control.state.fence import OPEN, UNDECIDED, MoveStep
+from towpath.control.state.records import PartRecord, State
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Template
 from towpath.schema import Stream
@@ -41,7 +41,6 @@ from .world import CATALOG, batch_done, submission
 
 NODES = ("a", "b")
 QUERY = submission("q", "filter")
-PIPELINE = QUERY.pipelines[0]
 DELAY_US = CATALOG["s"].delay_us
 # Far apart, so that what is older than the allowed delay is complete with the next tuple.
 STEP_US = 2 * DELAY_US
@@ -128,7 +127,7 @@ class World:
         self.moves -= 1
         (part,) = self.controller.state.parts_of(1)
         here = self.controller.state.carriers[self.controller.state.fragments[part.fragment].carrier].node
-        self.act(self.controller.move(part.fragment, PIPELINE, NODES[1 - NODES.index(here)], ""))
+        self.act(self.controller.move(part.fragment, NODES[1 - NODES.index(here)], ""))
 
     def abandon(self) -> None:
         self.abandons -= 1
@@ -150,7 +149,7 @@ class World:
         for part in journal.parts.values():
             log = self.carriers[journal.fragments[part.fragment].carrier].batches
             rows = owned(part, log[self.seen.get(part.fragment, 0) :])
-            if part.settled and (part.held_us is None or all(time < part.held_us for time in rows)):
+            if part.settled and (part.pending_fence_us is None or all(time < part.pending_fence_us for time in rows)):
                 self.given += rows
                 self.seen[part.fragment] = len(log)
 
@@ -160,7 +159,9 @@ def owned(part: PartRecord, batches: list[Batch]) -> list[int]:
 
 
 def owns(part: PartRecord, time: int) -> bool:
-    return (part.from_us is None or time >= part.from_us) and (part.moved_us is None or time < part.moved_us)
+    return (part.from_us is None or time >= part.from_us) and (
+        part.handed_over_us is None or time < part.handed_over_us
+    )
 
 
 # --- every order ---------------------------------------------------------------------------------------------------
@@ -180,6 +181,12 @@ def actions(world: World) -> Iterator[tuple[str, Action]]:
             yield f"{name} is heard", lambda w, n=name: w.act(w.hear(n))
             if world.crashes:
                 yield f"{name} is heard, then death", partial(_heard_and_dead, name=name)
+        # The engine sees by the results log whether there are batches that nobody has heard of.
+        elif (
+            name in world.controller.undecided
+            and world.controller.state.carriers[name].last == len(carrier.batches) - 1
+        ):
+            yield f"{name} rests", lambda w, n=name: w.act(w.controller.rest(n))
     if world.moves and not any(m.step in OPEN for m in world.controller.state.moves.values()):
         yield "move", World.move
     if world.abandons and world.undecided():
@@ -208,11 +215,11 @@ class Story:
         return f"{self.before}, {self.last}" if self.before else self.last
 
 
-def explore(world: World) -> Counter[Step]:
+def explore(world: World) -> Counter[MoveStep]:
     """Goes through all states that can be reached; returns how moves stood at the end of them."""
     waiting = [(frozen(world), Story("the query is there", None))]
     known = {fingerprint(world)}
-    ends: Counter[Step] = Counter()
+    ends: Counter[MoveStep] = Counter()
     while waiting:
         copy, before = waiting.pop()
         for name, action in actions(thawed(copy)):
@@ -231,7 +238,7 @@ def explore(world: World) -> Counter[Step]:
     return ends
 
 
-def come_to_rest(world: World, story: Story) -> Counter[Step]:
+def come_to_rest(world: World, story: Story) -> Counter[MoveStep]:
     """From here on nothing special happens: everybody reads, everything is heard. Then all is there, once."""
     until = world.length + REST
     while any(len(c.batches) < until for c in world.running().values()):
@@ -248,7 +255,7 @@ def come_to_rest(world: World, story: Story) -> Counter[Step]:
 
 def fingerprint(world: World) -> bytes:
     state = world.controller.state
-    runs = {name: vars(run) for name, run in world.controller._ledger.runs.items()}
+    runs = {name: vars(run) for name, run in world.controller._known.runs.items()}
     fragments = [(f.id, f.carrier, f.status, f.version, f.from_us, f.until_us) for f in state.fragments.values()]
     carriers = [(c.id, c.node, c.version, c.inputs_us) for c in state.carriers.values()]
     records = [*state.parts.values(), *state.moves.values()]
@@ -291,7 +298,7 @@ def _referred_to(number: int) -> object:
         (2, 1, 0, 1),
         (1, 1, 1, 1),
         (2, 1, 1, 0),
-        (3, 2, 0, 0),
+        pytest.param(3, 2, 0, 0, marks=pytest.mark.long),
         pytest.param(3, 1, 1, 0, marks=pytest.mark.long),
         pytest.param(3, 1, 0, 1, marks=pytest.mark.long),
         pytest.param(2, 2, 1, 1, marks=pytest.mark.long),
@@ -302,4 +309,4 @@ def test_moves_in_every_order(length: int, moves: int, crashes: int, abandons: i
     world = World(length, moves, crashes, abandons)
     world.act(world.controller.submit([QUERY]))
     ends = explore(world)
-    assert ends[Step.DONE] and bool(ends[Step.ABANDONED]) == bool(abandons)
+    assert ends[MoveStep.DONE] and bool(ends[MoveStep.ABANDONED]) == bool(abandons)

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from towpath import sqlfiles
-from towpath.control.folder import EVERY_S, Changes, QueryFolder
+from towpath.config import sqlfiles
+from towpath.control.act.folder import EVERY_S, Changes, QueryFolder
 
 SQL = "SELECT value FROM s"
 
@@ -173,7 +173,7 @@ def test_a_folder_is_looked_through_when_something_came_or_went_and_now_and_then
     (tmp_path / "old.sql").write_text("SELECT 1")
     os.utime(tmp_path, ns=(0, 0))
     now, looks, look = [0.0], list[Path](), sqlfiles.look
-    monkeypatch.setattr("towpath.control.folder.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("towpath.control.act.folder.time.monotonic", lambda: now[0])
     monkeypatch.setattr(sqlfiles, "look", lambda path: looks.append(path) or look(path))
     folder = QueryFolder(tmp_path)
     folder.changes()

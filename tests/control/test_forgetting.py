@@ -10,14 +10,14 @@ from unittest.mock import MagicMock
 import pytest
 from tests.nodes import quiet_node
 
-from towpath.control.engine import Engine
-from towpath.control.journal import Journal
-from towpath.control.memory import EVERY_S
-from towpath.control.requests import Request
+from towpath.api.reader import Reader
+from towpath.control.act.engine import Engine
+from towpath.control.act.memory import EVERY_S
+from towpath.control.decide.requests import Request
+from towpath.control.journal.journal import Journal
 from towpath.errors import UnknownQueryError
 from towpath.lang import parse
-from towpath.reader import Reader
-from towpath.store import Store
+from towpath.store.layout import Store
 
 from .world import CATALOG, SECOND, SQL, World, batch_done, submission
 

@@ -13,22 +13,22 @@ import pytest
 from tests.nodes import quiet_node
 
 from towpath import job as jobs
-from towpath.api import Towpath
-from towpath.control.controller import Controller
-from towpath.control.engine import PATIENCE, Engine
-from towpath.control.folder import QueryFolder
-from towpath.control.guard import Guard
-from towpath.control.history import Kind
-from towpath.control.housekeeping import Housekeeper
-from towpath.control.journal import Journal
-from towpath.control.linkfiles import LinkFiles
-from towpath.control.pulse import Pulse
-from towpath.control.requests import Request
+from towpath.api.running import Towpath
+from towpath.config.settings import NOW
+from towpath.control.act.engine import PATIENCE, Engine
+from towpath.control.act.folder import QueryFolder
+from towpath.control.act.guard import Guard
+from towpath.control.act.housekeeping import Housekeeper
+from towpath.control.act.linkfiles import LinkFiles
+from towpath.control.act.self_monitor import SelfMonitor
+from towpath.control.decide.controller import Controller
+from towpath.control.decide.requests import Request
+from towpath.control.journal.journal import Journal
+from towpath.control.state.history import EventKind
 from towpath.errors import RuntimeFailure, SinkError, StoreError
 from towpath.lang import parse
 from towpath.runtime.carriers import BatchDone
-from towpath.settings import NOW
-from towpath.store import Store
+from towpath.store.layout import Store
 
 from .world import CATALOG, SECOND, SQL, batch_done
 
@@ -46,7 +46,7 @@ def test_a_failure_is_told_once_until_it_is_over(caplog: pytest.LogCaptureFixtur
     assert guard.troubles == ["a part: KeyError: 'a fault'"]
     assert [record.exc_info is not None for record in caplog.records] == [True]
     told.assert_called_once_with(
-        Kind.FAULT, "a part failed, and is tried again: KeyError: 'a fault'; the log has the details"
+        EventKind.FAULT, "a part failed, and is tried again: KeyError: 'a fault'; the log has the details"
     )
     with guard.around("a part"):
         pass
@@ -85,13 +85,13 @@ def running(tmp_path: Path, node: MagicMock) -> Any:
         engine = stack.enter_context(Engine(store, Journal(store.journal), {"a": node}, CATALOG))
         engine.submit([Request(parse(SQL["filter"], CATALOG, "f"))])
         loop = MagicMock()
-        yield Towpath(job, stack, engine, Housekeeper(store, None), Pulse(tmp_path), loop)
+        yield Towpath(job, stack, engine, Housekeeper(store, None), SelfMonitor(tmp_path), loop)
 
 
 def history(running: Towpath) -> list[str]:
     journal = Journal(Store(running.job.store).journal, read_only=True)
     try:
-        return [entry.text for entry in journal.history() if entry.kind is Kind.FAULT]
+        return [entry.text for entry in journal.history() if entry.kind is EventKind.FAULT]
     finally:
         journal.close()
 
@@ -139,7 +139,7 @@ def test_what_the_housekeeper_cannot_do_is_told_once(
         why = {SinkError: "query q: the broker does not answer", KeyError: "KeyError: 'a fault'"}.get(type(error))
         assert running.engine.guard.troubles == ([] if why is None else [f"{part}: {why}"])
     assert len(history(running)) == 2
-    told = [record for record in caplog.records if record.name == "towpath.control.housekeeping"]
+    told = [record for record in caplog.records if record.name == "towpath.control.act.housekeeping"]
     assert [record.exc_info is not None for record in told] == [False, True], "a trace of what nobody thought of"
 
 
@@ -221,7 +221,7 @@ def test_a_file_that_breaks_something_does_not_keep_others_out(
     def parse_or_break(sql: str, catalog: Any, name: str) -> Any:
         return boom() if name == "bad" else parse(sql, CATALOG, name)
 
-    monkeypatch.setattr("towpath.api.parse", parse_or_break)
+    monkeypatch.setattr("towpath.api.running.parse", parse_or_break)
     folder = running.job.queries_folder
     assert folder is not None
     (folder / "bad.sql").write_text("SELECT k FROM s")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from towpath.control.history import Kind, event_text
-from towpath.control.journal import Journal
-from towpath.control.records import BEGINNING_US
+from towpath.control.journal.journal import Journal
+from towpath.control.state.history import EventKind, event_text
+from towpath.control.state.records import BEGINNING_US
 
 from .world import SECOND, World, submission
 
@@ -40,7 +40,12 @@ def kinds(world: World, **wanted: object) -> list[str]:
 def test_a_move_is_told_step_by_step_with_reason_and_fence(world: World) -> None:
     moved(world)
     told = [t for t in world.journal.history() if t.kind.startswith("move")]
-    assert [t.kind for t in told] == [Kind.MOVE_BEGUN, Kind.MOVE_FENCED, Kind.MOVE_PASSED, Kind.MOVE_DRAINED]
+    assert [t.kind for t in told] == [
+        EventKind.MOVE_BEGUN,
+        EventKind.MOVE_FENCED,
+        EventKind.MOVE_PASSED,
+        EventKind.MOVE_DRAINED,
+    ]
     (move,) = world.controller.state.moves.values()
     fence = event_text(move.fence_us)
     assert [t.text for t in told] == [

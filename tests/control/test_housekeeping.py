@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from towpath.control import housekeeping
-from towpath.control.answers import read_parts
-from towpath.control.housekeeping import GRACE_US, Housekeeper
+from towpath.control.act import housekeeping
+from towpath.control.act.housekeeping import GRACE_US, Housekeeper
+from towpath.control.journal.answers import read_parts
 from towpath.errors import SinkError
-from towpath.results import KafkaSink, Look, MemorySink, SinkFeeder, Step, log, read
-from towpath.results import kafka as sinks
-from towpath.store import Store
+from towpath.results import KafkaSink, Look, MemorySink, SinkFeeder, SinkStep, log, read
+from towpath.results.sinks import kafka as sinks
+from towpath.store.layout import Store
 
 from .world import SECOND, World, submission
 
@@ -140,10 +140,10 @@ def test_a_cluster_that_gets_other_addresses_or_passwords_gets_no_row_twice(
         def __init__(self, servers: str) -> None:
             self.servers = servers
 
-        def write(self, table: pa.Table, step: Step) -> None:
+        def write(self, table: pa.Table, step: SinkStep) -> None:
             written.extend((self.servers, k) for k in table["k"].to_pylist())
 
-    monkeypatch.setitem(housekeeping.SINKS, "kafka", lambda query: Cluster((query.sink or {})["servers"]))
+    monkeypatch.setattr(sinks.KafkaSinkDef, "open", lambda record: Cluster(record["servers"]))
     job = Job(tmp_path, {"type": "kafka", "servers": "old:1", "topic": "t"})
     housekeeper = Housekeeper(job.store, None)
     job.write_batch(0)
@@ -181,7 +181,7 @@ def test_what_a_sink_has_not_got_outlives_the_retention(job: Job, tmp_path: Path
 
 
 def test_retention_waits_for_the_slowest_sink(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(sink: MemorySink, table: pa.Table, step: Step) -> None:
+    def refuse(sink: MemorySink, table: pa.Table, step: SinkStep) -> None:
         raise SinkError("away")
 
     monkeypatch.setattr(MemorySink, "write", refuse)
@@ -199,7 +199,7 @@ def test_retention_waits_for_the_slowest_sink(job: Job, tmp_path: Path, monkeypa
 def test_the_last_round_brings_what_came_while_a_sink_was_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go, write = threading.Event(), MemorySink.write
 
-    def slowly(sink: MemorySink, table: pa.Table, step: Step) -> None:
+    def slowly(sink: MemorySink, table: pa.Table, step: SinkStep) -> None:
         assert go.wait(60)
         write(sink, table, step)
 

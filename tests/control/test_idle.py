@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.control.world import SECOND, batch_done
 
-from towpath.control.idle import Idle, Patience, Tick
+from towpath.control.observe.idle import Idle, Patience, Tick
 from towpath.runtime.carriers import BatchDone
 
 AFTER_S = 10.0

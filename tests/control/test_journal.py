@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from towpath.control.controller import Controller
-from towpath.control.journal import FORMAT, Journal
-from towpath.control.records import QueryRecord
+from towpath.control.decide.controller import Controller
+from towpath.control.decide.forgetting import Dropped
+from towpath.control.journal.journal import FORMAT, Journal
+from towpath.control.journal.tables import BY_RECORD, Table
+from towpath.control.state.records import QueryRecord
 from towpath.errors import StoreError
 
-from .world import CATALOG, SECOND, World, submission
+from .world import CATALOG, SECOND, World, cut, submission
 
 
 @pytest.fixture
@@ -32,12 +34,63 @@ def test_what_was_saved_is_loaded_as_it_was(path: Path) -> None:
     assert Journal(path, read_only=True).load(ended=True) == world.controller.state
 
 
+def test_a_query_that_is_cut_is_loaded_as_it_was(path: Path) -> None:
+    world = World(path)
+    world.submit(*cut("q", "join window"))
+    assert world.part("q").whole is not None
+    assert Journal(path, read_only=True).load() == world.controller.state
+
+
+@pytest.mark.parametrize("table", BY_RECORD.values(), ids=lambda table: table.name)
+def test_a_table_has_a_column_for_each_field_in_the_same_order(path: Path, table: Table) -> None:
+    journal = Journal(path)
+    found = [name for _, name, *_ in journal._db.execute(f"PRAGMA table_info({table.name})")]
+    assert found == list(table.columns)
+
+
+def shapes(path: Path) -> int:
+    with sqlite3.connect(path) as database:
+        (found,) = database.execute("SELECT count(*) FROM shapes").fetchone()
+    return int(found)
+
+
+def test_alike_fragments_have_one_shape(path: Path) -> None:
+    world = World(path)
+    for kind in ("filter", "narrow filter", "other filter"):
+        world.submit(submission(kind, kind))
+    assert len(world.controller.state.fragments) == 3
+    assert shapes(path) == 1
+    world.submit(submission("computed", "computed"))
+    assert shapes(path) == 2
+    loaded = Journal(path, read_only=True).load().fragments.values()
+    assert len({id(fragment.text.shape) for fragment in loaded}) == 2, "in memory, too"
+
+
+def test_a_shape_goes_with_the_last_that_has_it(path: Path) -> None:
+    world = World(path)
+    for kind in ("filter", "narrow filter", "computed"):
+        world.submit(submission(kind, kind))
+    world.submit(*cut("cut", "join window"))
+    archive, state = world.journal.archive, world.controller.state
+    of_link = next(f.id for f in state.fragments.values() if f.pipeline.window is None and len(f.pipeline.sources) > 1)
+    assert shapes(path) == 5  # filters, computed, the join, the window over it, and the two in one piece
+    for name, left in (("filter", 5), ("computed", 4), ("narrow filter", 3), ("cut", 1)):
+        (part,) = world.parts(name)
+        with sqlite3.connect(path) as database:
+            database.execute("UPDATE fragments SET status = 'gone' WHERE id = ?", (part.fragment,))
+            database.execute("UPDATE parts SET done = 1 WHERE query = ?", (part.query,))
+            database.execute("UPDATE queries SET running = 0, ended_us = 0 WHERE id = ?", (part.query,))
+        archive.forget(1, Dropped())
+        assert shapes(path) == left
+    assert Journal(path).load().fragments.keys() == {of_link}
+
+
 def test_more_than_ten_carriers_keep_their_order(path: Path) -> None:
     world = World(path)
     world.submit(submission("q", "filter"))
     template = world.controller.state.carriers["c0"].template
     for _ in range(11):
-        world.controller._ledger.new_carriers([template], "local")
+        world.controller._known.new_carriers([template], "local")
     world.save()
     assert list(world.journal.load().carriers) == [f"c{n}" for n in range(12)]
 

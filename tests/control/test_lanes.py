@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from towpath.control.lanes import WIDTH, Lanes
+from towpath.control.act.lanes import WIDTH, Lanes
 
 
 def test_work_that_is_under_way_is_not_begun_again() -> None:

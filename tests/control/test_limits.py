@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from towpath.control.limits import Limits, Restraint
+from towpath.control.decide.limits import Limits, Restraint
 
 
 def test_a_fragment_rests_after_a_move() -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from towpath.control.measures import Measures
-from towpath.control.records import Status
-from towpath.control.situation import Situation, operator
+from towpath.config.settings import BEGINNING, Start
+from towpath.control.observe.measures import Measures
+from towpath.control.observe.situation import Situation, operator
+from towpath.control.state.records import FragmentStatus
 from towpath.placement.check import check
 from towpath.placement.validate import validate
-from towpath.results.links import BEGINNING_US, Link
+from towpath.results.links import Link
 from towpath.runtime.carriers import BatchDone
-from towpath.schema import is_link
-from towpath.settings import BEGINNING, Start
+from towpath.schema import BEFORE_ALL_US, is_link
 
 from .world import CATALOG, SECOND, World, batch_done, cut
 
@@ -86,9 +86,9 @@ def test_a_reader_is_live_once_its_carrier_reads_the_link(world: World) -> None:
     key = name, world.query(name).id
     batch(world, "q", 0, 10 * SECOND, {})
     assert not world.part("q").settled
-    batch(world, "q", 1, 11 * SECOND, {(name, 77): BEGINNING_US})
+    batch(world, "q", 1, 11 * SECOND, {(name, 77): BEFORE_ALL_US})
     assert not world.part("q").settled, "that was an earlier link of the same name"
-    batch(world, "q", 2, 12 * SECOND, {key: BEGINNING_US})
+    batch(world, "q", 2, 12 * SECOND, {key: BEFORE_ALL_US})
     assert world.validity("q") == (True, None, None), "it is in the first table, and so is the link"
 
 
@@ -103,7 +103,7 @@ def test_it_answers_from_where_the_link_is_whole(world: World) -> None:
     other = submit_cut(world, "other", "narrow join window")
     maker = world.controller.state.fragments[world.part(other).fragment].carrier
     world.batch(maker, [20 * SECOND], [20 * SECOND])
-    batch(world, "other", 0, 5 * SECOND, {(other, world.query(other).id): BEGINNING_US})
+    batch(world, "other", 0, 5 * SECOND, {(other, world.query(other).id): BEFORE_ALL_US})
     begin = 20 * SECOND + 1
     name = submit_cut(world, "q", start=Start(begin + 2 * SECOND))
     world.batch(maker, [30 * SECOND], [31 * SECOND])
@@ -117,17 +117,16 @@ def test_a_fence_is_told_before_it_can_be_passed_and_a_drained_job_takes_it_back
     name = submit_cut(world, "q")
     maker = world.controller.state.fragments[world.part(name).fragment].carrier
     world.batch(maker, [SECOND], [SECOND])
-    (link, _) = cut("q", "join window")
-    world.act(world.controller.move(world.part(name).fragment, link.pipelines[0], "b", "asked for"))
+    world.act(world.controller.move(world.part(name).fragment, "b", "asked for"))
     target = next(c for c in world.carriers if world.controller.state.carriers[c].node == "b")
     world.batch(target, [SECOND], [SECOND])
     (turn,) = told(world)[name].turns
-    assert turn.held_us is not None and turn.held_us > SECOND
+    assert turn.pending_fence_us is not None and turn.pending_fence_us > SECOND
     world.act(world.controller.abandon_links("the job is drained"))
     (turn,) = told(world)[name].turns
-    assert turn.held_us is None
+    assert turn.pending_fence_us is None
     fragments = world.controller.state.fragments
-    assert [f.status for f in fragments.values() if f.carrier == target] == [Status.GONE]
+    assert [f.status for f in fragments.values() if f.carrier == target] == [FragmentStatus.GONE]
 
 
 def test_planners_see_what_flows_between_fragments(world: World) -> None:
@@ -147,12 +146,12 @@ def test_planners_see_what_flows_between_fragments(world: World) -> None:
 def test_what_a_reader_has_yet_to_read_is_kept(world: World) -> None:
     name = submit_cut(world, "q")
     maker = world.controller.state.fragments[world.part(name).fragment].carrier
-    assert world.controller.links.read_us() == {maker: BEGINNING_US}
-    batch(world, "q", 0, 7 * SECOND, {(name, world.query(name).id): BEGINNING_US})
+    assert world.controller.links.read_us() == {maker: BEFORE_ALL_US}
+    batch(world, "q", 0, 7 * SECOND, {(name, world.query(name).id): BEFORE_ALL_US})
     assert world.controller.links.read_us() == {maker: 7 * SECOND}
     world.withdraw("q")
     assert world.controller.links.read_us() == {maker: 7 * SECOND}, "it answers for all that was read"
-    batch(world, "q", 1, 8 * SECOND, {(name, world.query(name).id): BEGINNING_US})
+    batch(world, "q", 1, 8 * SECOND, {(name, world.query(name).id): BEFORE_ALL_US})
     assert world.controller.links.read_us() == {}
 
 
@@ -161,9 +160,9 @@ def test_what_the_slowest_reader_has_yet_to_read_is_kept(world: World) -> None:
     assert submit_cut(world, "r", node="b") == name
     assert reader_of(world, "q") != reader_of(world, "r")
     maker = world.controller.state.fragments[world.part(name).fragment].carrier
-    joined = {(name, world.query(name).id): BEGINNING_US}
+    joined = {(name, world.query(name).id): BEFORE_ALL_US}
     batch(world, "q", 0, 7 * SECOND, joined)
-    assert world.controller.links.read_us() == {maker: BEGINNING_US}, "the other one has read nothing"
+    assert world.controller.links.read_us() == {maker: BEFORE_ALL_US}, "the other one has read nothing"
     batch(world, "r", 0, 3 * SECOND, joined)
     assert world.controller.links.read_us() == {maker: 3 * SECOND}
     batch(world, "r", 1, 9 * SECOND, joined)

@@ -2,61 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from towpath import policies, problems
-from towpath.control.history import Kind
-from towpath.control.limits import Limits
-from towpath.control.loop import Loop, LoopSettings
+from towpath import problems
+from towpath.control.decide.limits import Limits
+from towpath.control.state.history import EventKind
 from towpath.placement.problem import Placement, Problem
-from towpath.runtime.moves import Actors
-from towpath.store import Store
+from towpath.runtime.actors import Actors
+from towpath.store.layout import Store
 
-from .live import LiveWorld
-from .world import CATALOG, World, submission
+from .live import KINDS, Steered, start_of
+from .world import submission
 
-CORES = {"a": 1, "b": 1}
-KINDS = ("filter", "other filter", "computed", "window")
 DCAPE = {"cost": "measured_work", "redistribution": "balance", "every": 4, "window": 2, "at_once": 4}
-
-
-class Steered:
-    """A job whose queries all begin on node a."""
-
-    def __init__(self, folder: Path, policy: str, options: Mapping[str, Any], **settings: Any) -> None:
-        self.world = World(folder / "journal.sqlite", tuple(CORES))
-        self.world.submit(*(submission(kind, kind, node="a") for kind in KINDS))
-        self.engine = LiveWorld(self.world)
-        chosen = policies.options(policy, options)
-        self.loop = Loop(
-            self.engine,
-            Store(folder),
-            CATALOG,
-            CORES,
-            lambda problem, placement: policies.start(policy, problem, placement, chosen),
-            LoopSettings(2.0, 30.0, **{"limits": Limits(rest_s=1000), **settings}),
-        )
-        self.now = 0
-
-    def run(self, seconds: int) -> None:
-        for _ in range(seconds):
-            self.now += 1
-            self.loop.step(self.engine.round(self.now, dict.fromkeys(CORES, 0.2)), self.now)
-
-    @property
-    def places(self) -> dict[str, str]:
-        return {name: self.loop.situation.node_of(name) for name in self.loop.situation.fragments}
 
 
 @pytest.mark.parametrize(
     ("policy", "options"), [("dcape", DCAPE), ("zhou", {"tau": 2, "delta": 4}), ("replan", {"every": 4})]
 )
 def test_a_policy_moves_fragments_to_the_idle_node(tmp_path: Path, policy: str, options: dict[str, Any]) -> None:
-    job = Steered(tmp_path, policy, options)
+    job = Steered(tmp_path, start_of(policy, options))
     job.run(60)
     assert sorted(set(job.places.values())) == ["a", "b"]
     moves = job.world.controller.state.moves.values()
@@ -64,66 +32,93 @@ def test_a_policy_moves_fragments_to_the_idle_node(tmp_path: Path, policy: str, 
 
 
 def test_static_moves_nothing(tmp_path: Path) -> None:
-    job = Steered(tmp_path, "static", {})
+    job = Steered(tmp_path, start_of("static", {}))
     job.run(60)
     assert set(job.places.values()) == {"a"}
 
 
 def test_advice_is_told_once_and_nothing_moves(tmp_path: Path) -> None:
-    job = Steered(tmp_path, "dcape", DCAPE, advise=True)
+    job = Steered(tmp_path, start_of("dcape", DCAPE), advise=True)
     job.run(60)
     assert set(job.places.values()) == {"a"} and not job.world.controller.state.moves
-    assert job.engine.told and {kind for kind, _ in job.engine.told} == {Kind.ADVICE}
+    assert job.engine.told and {kind for kind, _ in job.engine.told} == {EventKind.ADVICE}
     texts = [text for _, text in job.engine.told]
     assert len(texts) == len(set(texts))
     assert texts[0].startswith("would move f") and " from a to b: " in texts[0]
 
 
 def test_what_the_limits_refuse_is_told_with_the_reason(tmp_path: Path) -> None:
-    job = Steered(tmp_path, "dcape", DCAPE, limits=Limits(rest_s=0, per_minute=1))
+    job = Steered(tmp_path, start_of("dcape", DCAPE), limits=Limits(rest_s=0, per_minute=1))
     job.run(20)
     assert len(job.world.controller.state.moves) == 1
     kind, text = job.engine.told[0]
-    assert kind is Kind.REFUSED and text.endswith("1 moves began within a minute (control.limits.per_minute)")
+    assert kind is EventKind.REFUSED and text.endswith("1 moves began within a minute (control.limits.per_minute)")
 
 
-def test_a_policy_is_started_again_for_queries_that_came(tmp_path: Path) -> None:
-    job = Steered(tmp_path, "static", {})
-    started: list[int] = []
+def starts(job: Steered) -> list[tuple[set[str], dict[str, str]]]:
+    """Of every start of the policy from now on, the nodes that it was given and where everything was."""
+    found: list[tuple[set[str], dict[str, str]]] = []
     start = job.loop._start
 
     def noted(problem: Problem, placement: Placement) -> Actors:
-        started.append(len(problem.fragments))
+        places = {name: nodes[0] for name, nodes in placement.nodes.items()}
+        found.append((set(problem.cluster.position), places))
         return start(problem, placement)
 
     job.loop._start = noted
+    return found
+
+
+def test_a_policy_is_started_again_for_queries_that_came(tmp_path: Path) -> None:
+    job = Steered(tmp_path, start_of("static", {}))
+    started = starts(job)
     job.run(10)
     job.world.submit(submission("late", "hopping", node="a"))
     job.run(10)
-    assert started == [4]
+    assert [len(places) for _, places in started] == [4]
     job.run(20)
-    assert started == [4, 5]
+    assert [len(places) for _, places in started] == [4, 5]
 
 
 def test_a_policy_is_started_again_when_somebody_else_moves_something(tmp_path: Path) -> None:
-    job = Steered(tmp_path, "static", {})
-    places: list[dict[str, str]] = []
-    start = job.loop._start
-
-    def started(problem: Problem, placement: Placement) -> Actors:
-        places.append({name: nodes[0] for name, nodes in placement.nodes.items()})
-        return start(problem, placement)
-
-    job.loop._start = started
+    job = Steered(tmp_path, start_of("static", {}))
+    started = starts(job)
     job.run(10)
     job.world.move("filter", "b")
     job.run(10)
     root = f"f{job.world.turns('filter')[0].fragment}"
-    assert [place[root] for place in places] == ["a", "b"]
+    assert [places[root] for _, places in started] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "nodes"),
+    [("static", [{"a", "b"}]), ("dcape", [{"a", "b"}]), ("zhou", [{"a", "b"}]), ("replan", [{"a", "b"}, {"a"}])],
+)
+def test_a_policy_that_takes_nodes_is_told_that_an_empty_one_is_lost(
+    tmp_path: Path, policy: str, nodes: list[set[str]]
+) -> None:
+    job = Steered(tmp_path, start_of(policy, {}))
+    started = starts(job)
+    job.run(2)
+    job.world.lose("b")
+    job.run(4)
+    assert [known for known, _ in started] == nodes
+
+
+def test_a_policy_is_started_again_where_the_fragments_of_a_lost_node_went(tmp_path: Path) -> None:
+    job = Steered(tmp_path, start_of("dcape", {}))
+    started = starts(job)
+    job.run(2)
+    job.world.lose("a")
+    job.run(4)
+    assert [(known, set(places.values())) for known, places in started] == [({"a", "b"}, {"a"}), ({"b"}, {"b"})]
+    job.world.back("a")
+    job.run(4)
+    assert [known for known, _ in started[2:]] == [{"a", "b"}], "a node that the policy was not started with"
 
 
 def test_nodes_that_are_drained_are_left_out(tmp_path: Path) -> None:
-    job = Steered(tmp_path, "dcape", DCAPE)
+    job = Steered(tmp_path, start_of("dcape", DCAPE))
     job.run(4)
     job.world.act(job.world.controller.drain_node("b"))
     job.run(40)
@@ -131,7 +126,7 @@ def test_nodes_that_are_drained_are_left_out(tmp_path: Path) -> None:
 
 
 def test_what_was_measured_is_left_for_those_who_ask_later(tmp_path: Path) -> None:
-    job = Steered(tmp_path, "static", {})
+    job = Steered(tmp_path, start_of("static", {}))
     job.run(10)
     job.loop.close()
     saved = problems.load(Store(tmp_path).situation)
@@ -140,7 +135,7 @@ def test_what_was_measured_is_left_for_those_who_ask_later(tmp_path: Path) -> No
 
 
 def test_a_fragment_that_was_withdrawn_is_not_moved(tmp_path: Path) -> None:
-    job = Steered(tmp_path, "dcape", DCAPE)
+    job = Steered(tmp_path, start_of("dcape", DCAPE))
     job.run(4)
     for kind in KINDS:
         job.world.withdraw(kind)

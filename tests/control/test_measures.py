@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.control.measures import LEAST_SELECTIVITY, SMOOTHING, Measures
+from towpath.control.observe.measures import LEAST_SELECTIVITY, SMOOTHING, Measures
 from towpath.runtime.carriers import BatchDone
 
 SECOND = 1_000_000

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.control import quarantine
-from towpath.control.engine import Engine
-from towpath.control.history import Kind
-from towpath.control.journal import Journal
-from towpath.control.requests import Request
-from towpath.control.search import Cause, Verdict, search
+from towpath.control.act import quarantine
+from towpath.control.act.engine import Engine
+from towpath.control.decide.requests import Request
+from towpath.control.decide.search import Cause, Verdict, search
+from towpath.control.journal.journal import Journal
+from towpath.control.state.history import EventKind
 from towpath.errors import RuntimeFailure
 from towpath.lang import parse
+from towpath.plan import CUT, WHOLE
 from towpath.plan.assignment import Row, TableChange
-from towpath.plan.cut import CUT, WHOLE
 from towpath.plan.templates import Template
-from towpath.runtime.carriers import BatchDone, CarrierFailed, Event, TriedOut
-from towpath.store import Store
+from towpath.runtime.carriers import BatchDone, CarrierEvent, CarrierFailed, TriedOut
+from towpath.store.layout import Store
 
 from .world import CATALOG, DELAY, SECOND, SQL, batch_done
 
@@ -92,7 +92,7 @@ class Node:
         self.running: dict[str, Template] = {}
         self.batches: dict[str, int] = {}
         self.done: list[tuple[str, frozenset[int]]] = []  # micro-batches that count: which fragments had them
-        self.news: list[Event] = []
+        self.news: list[CarrierEvent] = []
         self.second = 0
 
     def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
@@ -123,7 +123,7 @@ class Node:
         failed = self._fails(template, rows, banned) or (self.full and len(rows) > 1)
         self.news.append(TriedOut(carrier, "a fault" if failed else None, outside=self.full))
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[CarrierEvent]:
         self.second += not self.slow_time
         found, self.news = self.news, []
         for carrier, template in list(self.running.items()):
@@ -201,7 +201,7 @@ def poll(engine: Engine, times: int = 30) -> None:
         engine.poll()
 
 
-def told(store: Store, kind: Kind) -> list[str]:
+def told(store: Store, kind: EventKind) -> list[str]:
     journal = Journal(store.journal, read_only=True)
     try:
         return [entry.text for entry in journal.history() if entry.kind is kind]
@@ -217,7 +217,7 @@ def test_the_query_at_fault_is_set_aside_and_the_others_miss_nothing(engine: Eng
     assert set(engine.controller.running_names) == {f"q{n}" for n in range(20)} - {"q13"}
     aside = engine.controller.aside("q13")
     assert aside is not None and aside.failed == "a fault"
-    (text,) = told(store, Kind.SET_ASIDE)
+    (text,) = told(store, EventKind.SET_ASIDE)
     assert text == (
         "query q13 is set aside and is complete up to 1970-01-01 00:00:00.000, "
         "since its carrier fails with it and not without it: a fault"
@@ -250,7 +250,7 @@ def test_several_are_found_at_once(engine: Engine, store: Store, node: Node) -> 
     node.bad_rows = lambda row: has(103.0)(row) or has(117.0)(row)
     poll(engine, 40)
     assert set(engine.controller.aside_names) == {"q3", "q17"}
-    assert len(told(store, Kind.SET_ASIDE)) == 2
+    assert len(told(store, EventKind.SET_ASIDE)) == 2
 
 
 def test_who_fails_when_its_windows_close_is_passed_over(engine: Engine, store: Store, node: Node) -> None:
@@ -285,7 +285,7 @@ def test_windows_of_a_query_that_was_withdrawn_are_passed_over(engine: Engine, s
     poll(engine, 20)
     assert node.running and set(engine.controller.running_names) == {"w0", "w2"}
     assert not engine.controller.aside_names
-    (text,) = told(store, Kind.SET_ASIDE)
+    (text,) = told(store, EventKind.SET_ASIDE)
     assert text == "query w1, which leaves, ends at once, since its carrier fails with it: a fault"
     (part,) = engine.validity("w1")
     assert part.until_us == 8 * SECOND - DELAY - SECOND, "not 8 s - 3 s: what that window owes never comes"
@@ -318,7 +318,7 @@ def test_a_carrier_that_nobody_makes_fail_is_started_again_and_again(
     node.broken = True
     poll(engine, 50)
     assert len(list(engine.controller.running_names)) == 4
-    told_of = told(store, Kind.CARRIER_FAILED)
+    told_of = told(store, EventKind.CARRIER_FAILED)
     assert len(told_of) == 2 and "fails whatever it is to do: a fault" in told_of[1], "told once"
     node.broken = False
     before = len(node.done)
@@ -410,5 +410,5 @@ def test_a_query_that_fails_where_it_was_is_set_aside_although_it_answers_from_e
         poll(engine)
         assert set(engine.controller.running_names) == {"w0", "w2"} and list(engine.controller.aside_names) == ["w1"]
         assert here.running, "the carrier goes on"
-        (move,) = told(store, Kind.MOVE_DRAINED)
+        (move,) = told(store, EventKind.MOVE_DRAINED)
         assert "is done on a" in move

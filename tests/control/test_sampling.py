@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from towpath.control.sampling import SAMPLED, emitted
+from towpath.control.observe.sampling import SAMPLED, emitted
 
 
 def write(root: Path, batch: int, fragments: list[int], *, committed: bool = True) -> None:

@@ -5,11 +5,12 @@ from typing import cast
 
 import pytest
 
-from towpath.control.elastic import Elastic
-from towpath.control.engine import Engine
-from towpath.control.history import Kind
-from towpath.control.scaling import Bounds, Grow, Scaling, Shrink
+from towpath.control.act.elastic import Elastic
+from towpath.control.act.engine import Engine
+from towpath.control.decide.scaling import Bounds, Grow, Scaling, Shrink
+from towpath.control.state.history import EventKind
 from towpath.errors import RuntimeFailure
+from towpath.runtime.actors import NeedNode, ReleaseNode
 from towpath.runtime.carriers import Runtime
 
 BOUNDS = Bounds(least=1, most=3, above=0.8, below=0.3, after_s=30)
@@ -111,7 +112,7 @@ class Told:
     def node_state(self, node: str) -> str:
         return "drained" if self.drained else "draining"
 
-    def tell(self, kind: Kind, text: str, **about: object) -> None:
+    def add_history(self, kind: EventKind, text: str, **about: object) -> None:
         self.done.append((kind, text))
 
 
@@ -142,8 +143,44 @@ def test_a_node_that_does_not_come_up_is_told_and_tried_again_later() -> None:
         elastic.step(at, {"a": 0.9})
     nodes.asked["auto1"].set_exception(RuntimeFailure("no answer at port 1"))
     elastic.step(31, {"a": 0.9})
-    assert engine.done == [(Kind.REFUSED, "node auto1 could not be started: no answer at port 1")]
+    assert engine.done == [(EventKind.REFUSED, "node auto1 could not be started: no answer at port 1")]
     nodes.asked.clear()
     for at in (32, 62):
         elastic.step(at, {"a": 0.9})
+    assert list(nodes.asked) == ["auto1"]
+
+
+def test_what_a_policy_wants_is_done_within_the_bounds() -> None:
+    engine, nodes = Told(), Nodes()
+    elastic = Elastic(cast(Engine, engine), nodes, Bounds(least=1, most=2, after_s=30), {})
+    idle = {"a": 0.5}
+    elastic.ask(NeedNode("nothing fits"))
+    elastic.step(0, idle)
+    assert list(nodes.asked) == ["auto1"]
+    nodes.asked["auto1"].set_result(None)
+    nodes.is_open = True
+    elastic.step(1, idle)
+    assert engine.done == [("add", "auto1")]
+    elastic.ask(NeedNode("nothing fits"))
+    elastic.step(2, {"a": 0.5, "auto1": 0.5})
+    assert list(nodes.asked) == ["auto1"], "there are as many as there may be"
+    elastic.ask(ReleaseNode(("a",), "little to do"))
+    elastic.step(3, {"a": 0.5, "auto1": 0.5})
+    assert engine.done == [("add", "auto1")], "a is not its to stop"
+    elastic.ask(ReleaseNode(("a", "auto1"), "little to do"))
+    elastic.step(4, {"a": 0.5, "auto1": 0.5})
+    assert engine.done[-1] == ("drain", "auto1")
+
+
+def test_a_wish_is_forgotten_while_a_node_comes() -> None:
+    engine, nodes = Told(), Nodes()
+    elastic = Elastic(cast(Engine, engine), nodes, Bounds(least=1, most=3, after_s=30), {})
+    elastic.ask(NeedNode("nothing fits"))
+    elastic.step(0, {"a": 0.5})
+    elastic.ask(NeedNode("nothing fits"))
+    elastic.step(1, {"a": 0.5})
+    nodes.asked["auto1"].set_result(None)
+    nodes.is_open = True
+    for at in (2, 3, 4):
+        elastic.step(at, {"a": 0.5, "auto1": 0.0})
     assert list(nodes.asked) == ["auto1"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from towpath import planners
-from towpath.control.measures import Measures
-from towpath.control.situation import Situation, operator
-from towpath.cost import METRICS
+from towpath.control.observe.measures import Measures
+from towpath.control.observe.situation import Situation, operator
 from towpath.placement.check import check
+from towpath.placement.costs import METRICS
 from towpath.placement.validate import validate
 
 from .live import WORK_SHARE, LiveWorld

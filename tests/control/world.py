@@ -7,17 +7,19 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from towpath.control.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
-from towpath.control.journal import Journal
-from towpath.control.records import PartRecord, QueryRecord, State
+from towpath.config.settings import BEGINNING, Start
+from towpath.control.decide.choose_node import Places
+from towpath.control.decide.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
+from towpath.control.journal.journal import Journal
+from towpath.control.state.records import PartRecord, QueryRecord, State
 from towpath.lang import parse
+from towpath.plan import CUT, CarrierKinds
 from towpath.plan.assignment import Row, TableChange
 from towpath.plan.build import build, optimise
-from towpath.plan.cut import CUT, plan
+from towpath.plan.cut import plan
 from towpath.plan.pipeline import pipelines
 from towpath.runtime.carriers import BatchDone
 from towpath.schema import LINK, Catalog, Column, Stream, Type, in_time_from
-from towpath.settings import BEGINNING, Start
 
 SECOND = 1_000_000
 DELAY = 3 * SECOND
@@ -71,7 +73,7 @@ def cut(name: str, kind: str, *, node: str | None = None, start: Start = BEGINNI
     (derived,) = made.derived
     link = Submission(derived.stream.name, query.sql, derived.columns, (derived.pipeline,), origin=LINK, node=node)
     columns = tuple(c.name for c in query.columns)
-    return link, Submission(name, query.sql, columns, made.pipelines, start, node=node, fragments=CUT)
+    return link, Submission(name, query.sql, columns, made.pipelines, start, node=node, fragments=CUT, whole=made.whole)
 
 
 def batch_done(
@@ -195,14 +197,17 @@ class Carrier:
 class World:
     """An engine without Spark: the controller, its journal on disk, and carriers that do what the instructions say."""
 
-    def __init__(self, journal: Path, nodes: Sequence[str] = ("local",)) -> None:
+    def __init__(
+        self, journal: Path, nodes: Sequence[str] = ("local",), carriers: CarrierKinds = CarrierKinds.COMPILED
+    ) -> None:
+        self.places = Places(CATALOG, carriers=carriers)
         self.carriers: dict[str, Carrier] = {}
         self.journal = Journal(journal)
         self._everything, self.unread = State(), True  # what the journal has, and whether it has more by now
         self.nodes = nodes
         # Parts that were set aside, and where their inputs had come: what comes later is not theirs.
         self.given_up: dict[tuple[int, int, int], int | None] = {}
-        self.controller = Controller(self.journal.load(), CATALOG, nodes)
+        self.controller = Controller(self.journal.load(), CATALOG, nodes, self.places)
 
     def save(self) -> None:
         self.unread |= bool(self.controller.changed)
@@ -229,20 +234,13 @@ class World:
 
     def submit(self, *submissions: Submission) -> None:
         """Who needs the past gets it in the same step."""
-        self.act([*self.controller.submit(submissions), *self._read_past()])
-
-    def _read_past(self) -> list[Instruction]:
-        queries = self.controller.state.queries
-        asked = [(p, planned_of(queries[p.query].sql).pipelines[p.select]) for p in self.controller.lacking()]
-        return self.controller.catch_up(asked) if asked else []
+        self.act([*self.controller.submit(submissions), *self.controller.catch_up()])
 
     def poll(self) -> None:
         """What the engine does between events: who has caught up sets out, who waits for the past gets it."""
         for fragment, node, reason in self.controller.leaving():
-            part = self.controller.users(fragment)[0]
-            pipeline = planned_of(self.query_of(part).sql).pipelines[part.select]
-            self.act(self.controller.move(fragment, pipeline, node, reason))
-        self.act(self._read_past())
+            self.act(self.controller.move(fragment, node, reason))
+        self.act(self.controller.catch_up())
 
     def query_of(self, part: PartRecord) -> QueryRecord:
         return self.controller.state.queries[part.query]
@@ -251,10 +249,9 @@ class World:
         self.act(self.controller.withdraw(name))
 
     def move(self, name: str, node: str) -> None:
-        """Begins to move every fragment of a query; its SQL must be one of the kinds."""
-        query = self.query(name)
-        for part, pipeline in zip(self.parts(name), planned_of(query.sql).pipelines, strict=True):
-            self.act(self.controller.move(part.fragment, pipeline, node, "asked for"))
+        """Begins to move every fragment of a query."""
+        for part in self.parts(name):
+            self.act(self.controller.move(part.fragment, node, "asked for"))
 
     @property
     def everything(self) -> State:
@@ -290,7 +287,7 @@ class World:
         for carrier in self.carriers.values():
             carrier.events.clear()
             carrier.running = False
-        self.controller = Controller(self.journal.load(), CATALOG, self.nodes)
+        self.controller = Controller(self.journal.load(), CATALOG, self.nodes, self.places)
         self.act(self.controller.resume())
 
     def lose(self, node: str) -> list[str]:
@@ -350,7 +347,7 @@ def losses(world: World) -> list[str]:
         if key in world.given_up:
             complete_us = world.given_up[key]
             last = first if complete_us is None else min(last, complete_us)
-        for fence_us in (part.moved_us, part.ceded_us):
+        for fence_us in (part.handed_over_us, part.ceded_us):
             if fence_us is not None:
                 last = min(last, fence_us + fragment.span_us)
         for number, batch in enumerate(world.carriers[fragment.carrier].batches):

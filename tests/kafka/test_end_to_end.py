@@ -10,15 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from towpath.api import Towpath, start
+from towpath.api.running import Towpath, start
 from towpath.arrow import arrow_schema
 from towpath.job import load
+from towpath.lab.testing.recording import Recording
+from towpath.lab.testing.workload import DrawnQuery, Workload
 from towpath.lang import parse
 from towpath.results.render import json_texts
 from towpath.spark import server
 from towpath.spark.server import Server
-from towpath.testing.recording import Recording
-from towpath.testing.workload import Submission, Workload
 from towpath.verify import answer, differences
 
 from .broker import Broker
@@ -118,7 +118,7 @@ def test_topics_to_topics_over_a_broker_that_dies(broker: Broker, endpoint: Serv
     chunks = [{name: random_chunk(rng, phase) for name in job.catalog} for phase in range(PHASES)]
     schema = arrow_schema({c.name: c.type for c in job.catalog["orders"].columns})
     recording = Recording(job.catalog, tuple({n: recorded(r, schema) for n, r in chunk.items()} for chunk in chunks))
-    workload = Workload(recording, {name: Submission(sql) for name, sql in QUERIES.items()})
+    workload = Workload(recording, {name: DrawnQuery(sql) for name, sql in QUERIES.items()})
 
     produce(broker.address, "news", [(None, message(row)) for row in random_chunk(rng, 0)])  # before the job began
     with start(job) as running:

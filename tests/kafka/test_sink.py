@@ -12,8 +12,8 @@ from confluent_kafka import Producer
 
 from results.logs import Row, crash_at, part, write_batch
 from towpath.errors import SinkError
-from towpath.results import KafkaSink, SinkFeeder, Step
-from towpath.results import kafka as sinks
+from towpath.results import KafkaSink, SinkFeeder, SinkStep
+from towpath.results.sinks import kafka as sinks
 
 from .broker import Broker
 from .topics import consume, create, wait_until_closed
@@ -27,8 +27,8 @@ def topic() -> str:
     return f"results-{uuid.uuid4().hex[:8]}"
 
 
-def step(sink: str, number: int, *, repeated: bool = False) -> Step:
-    return Step(sink, f"q-{number}", time.time_ns() // 1_000_000, repeated)
+def step(sink: str, number: int, *, repeated: bool = False) -> SinkStep:
+    return SinkStep(sink, f"q-{number}", time.time_ns() // 1_000_000, repeated)
 
 
 def keyed(rows: list[dict[str, object]]) -> list[dict[str, object]]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import parse_one
 
-from towpath.lang.dialect import Towpath, duration
+from towpath.lang.dialect import TowpathDialect, duration
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from towpath.lang.dialect import Towpath, duration
     ],
 )
 def test_windows_are_read_and_printed(sql: str, printed: str) -> None:
-    assert parse_one(sql, read=Towpath).sql(Towpath) == printed
+    assert parse_one(sql, read=TowpathDialect).sql(TowpathDialect) == printed
 
 
 @pytest.mark.parametrize(

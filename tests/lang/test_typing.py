@@ -33,6 +33,9 @@ def column_type(alias: str, name: str) -> Type:
         (cast(exp.Null(), Type.STRING), Type.STRING),
         (exp.Literal.number(2**31 - 1), Type.INT),
         (exp.Literal.number(2**31), Type.BIGINT),
+        (exp.Neg(this=exp.Literal.number(2**31)), Type.INT),
+        (exp.Neg(this=exp.Literal.number(2**31 + 1)), Type.BIGINT),
+        (exp.Neg(this=exp.Literal.number(2**63)), Type.BIGINT),
     ],
     ids=lambda value: expression_text(value) if isinstance(value, exp.Expression) else value.value,
 )

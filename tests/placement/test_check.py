@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from figures import fig1, placed
-from towpath.cluster import Cluster, Link, Network, Node
 from towpath.placement.check import check
-from towpath.placement.problem import Fragment, Operator, Placement, Problem, Query
+from towpath.placement.cluster import Cluster, Network, NetworkLink, Node
+from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, Problem
 
 
 def test_a_good_placement_has_no_violations() -> None:
@@ -58,7 +58,7 @@ def test_an_input_from_a_query_that_was_refused() -> None:
     reader = Fragment("reader", "r", (Operator("o6", ("o5",)),))
     problem = fig1()
     problem = replace(
-        problem, fragments=(*problem.fragments, reader), queries=(*problem.queries, Query("r", ("reader",)))
+        problem, fragments=(*problem.fragments, reader), queries=(*problem.queries, PlacementQuery("r", ("reader",)))
     )
     alone = Placement({"reader": ("n1",)}, {"q": "full"})
     assert [str(v) for v in check(problem, alone)] == ["fragment reader: reads o5 of query q, which runs nowhere"]
@@ -96,7 +96,7 @@ def test_a_limit_that_is_just_reached_is_kept() -> None:
 
 
 def test_links_that_are_too_full() -> None:
-    links = (Link("n1", "n2", bandwidth=999), Link("n2", "n1", bandwidth=999))
+    links = (NetworkLink("n1", "n2", bandwidth=999), NetworkLink("n2", "n1", bandwidth=999))
     problem = replace(fig1(), cluster=Cluster((Node("n1"), Node("n2")), Network(links=links)))
     assert [str(v) for v in check(problem, placed("upper:n2 lower:n1"))] == [
         "link n1 -> n2: bandwidth: 1,000 bytes per second, but it has 999",

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from figures import MS, fig1, placed, twins
-from towpath.cluster import Cluster, Node
+from towpath.lab.testing.problems import problems, random_placement
+from towpath.placement.cluster import Cluster, Node
 from towpath.placement.flows import (
     Flow,
     OperatorRates,
@@ -25,9 +26,8 @@ from towpath.placement.flows import (
     with_statistics,
 )
 from towpath.placement.index import bandwidths, latencies
-from towpath.placement.problem import Placement, Problem, Query
+from towpath.placement.problem import Placement, PlacementQuery, Problem
 from towpath.placement.statistics import OperatorStatistics, Statistics
-from towpath.testing.problems import problems, random_placement
 
 
 def test_the_rates_of_fig_1() -> None:
@@ -49,7 +49,7 @@ def test_the_flows_of_fig_1() -> None:
 
 
 def test_what_is_sent_between_nodes() -> None:
-    problem = replace(fig1(3), queries=(Query("q", ("upper", "lower"), sink="n3"),))
+    problem = replace(fig1(3), queries=(PlacementQuery("q", ("upper", "lower"), sink="n3"),))
     assert transfers(problem, placed("upper:n2 lower:n2")) == [
         Transfer("s1", "n1", "n2", 10.0, 1000.0),
         Transfer("o5", "n2", "n3", 40.0, 8000.0),

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from figures import fig1
-from towpath.cluster import Cluster, Link, Network, Node
-from towpath.placement.problem import Fragment, Operator, Placement, Problem, Query, Stream
+from towpath.lab.testing.problems import problems
+from towpath.placement.cluster import Cluster, Network, NetworkLink, Node
+from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
 from towpath.placement.validate import validate
-from towpath.testing.problems import problems
 
 NODES = (Node("n1"), Node("n2"))
 
@@ -60,11 +60,11 @@ CASES: list[tuple[Callable[[Problem], Problem], str]] = [
     ),
     (lambda p: replace(p, migration_cost=-1.0), "problem: migration_cost is -1, expected a finite number from 0"),
     (
-        lambda p: replace(p, cluster=Cluster(NODES, Network(links=(Link("n1", "n7", -1.0),)))),
+        lambda p: replace(p, cluster=Cluster(NODES, Network(links=(NetworkLink("n1", "n7", -1.0),)))),
         "link n1 -> n7: latency is -1, expected a finite number from 0",
     ),
     (
-        lambda p: replace(p, cluster=Cluster(NODES, Network(links=(Link("n1", "n7"),)))),
+        lambda p: replace(p, cluster=Cluster(NODES, Network(links=(NetworkLink("n1", "n7"),)))),
         "link n1 -> n7: connects n7, which is not in the cluster",
     ),
     (
@@ -76,16 +76,19 @@ CASES: list[tuple[Callable[[Problem], Problem], str]] = [
         "network: 4 latencies are negative, expected at least 0",
     ),
     (
-        lambda p: replace(p, streams=(*p.streams, Stream("s3", "n7", 1.0))),
+        lambda p: replace(p, streams=(*p.streams, PlacementStream("s3", "n7", 1.0))),
         "stream s3: is delegated to n7, which is not in the cluster",
     ),
-    (lambda p: replace(p, queries=(*p.queries, Query("r", ()))), "query r: has no fragments, expected at least one"),
+    (
+        lambda p: replace(p, queries=(*p.queries, PlacementQuery("r", ()))),
+        "query r: has no fragments, expected at least one",
+    ),
     (
         lambda p: replace(p, queries=(replace(p.queries[0], fragments=("upper", "lower", "side")),)),
         "query q: lists side, but there is no such fragment",
     ),
     (
-        lambda p: replace(p, queries=(*p.queries, Query("r", ("upper",)))),
+        lambda p: replace(p, queries=(*p.queries, PlacementQuery("r", ("upper",)))),
         "query r: lists upper, a fragment of query q",
     ),
     (

@@ -10,16 +10,16 @@ from typing import Any
 
 import yaml
 
+from towpath.lab.testing import example_workload
 from towpath.lang import parse
 from towpath.plan.build import build, optimise
 from towpath.plan.fragments import fragments
-from towpath.plan.operators import Operator
+from towpath.plan.operators import LogicalOperator
 from towpath.plan.pipeline import Pipeline, pipelines
 from towpath.plan.rewrites import REWRITES
 from towpath.plan.show import fragment_words, nodes, parameter_words, template_words, tree
 from towpath.plan.templates import template_of
 from towpath.schema import Catalog, Column, Stream, Type
-from towpath.testing import example_workload
 
 DATA = Path(__file__).parent / "data"
 NAMES = [rewrite.__name__ for rewrite in REWRITES]
@@ -36,7 +36,7 @@ def _catalog() -> Catalog:
 CATALOG = _catalog()
 
 
-def planned(sql: str, catalog: Catalog = CATALOG) -> Operator:
+def planned(sql: str, catalog: Catalog = CATALOG) -> LogicalOperator:
     return optimise(build(parse(sql, catalog)), catalog)
 
 

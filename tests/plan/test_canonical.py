@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towpath.lab.testing.queries import random_shape
+from towpath.lab.testing.recording import random_recording
 from towpath.plan.templates import template_of
-from towpath.testing.queries import random_shape
-from towpath.testing.recording import random_recording
 
 from .cases import CATALOG, pipeline, signatures
 

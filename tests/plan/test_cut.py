@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from towpath.lang import parse
-from towpath.plan.cut import CUT, WHOLE, plan
+from towpath.plan import CUT, WHOLE
+from towpath.plan.cut import plan
 from towpath.schema import LINK, Column, Stream, Type, is_link, stream_of
 
 COLUMNS = (

@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towpath.lab.testing.queries import random_shape
+from towpath.lab.testing.recording import random_recording
 from towpath.lang import column
 from towpath.lang.query import Item
-from towpath.plan.fragments import FRAGMENTERS, Fragment, fragments
-from towpath.plan.operators import Filter, Operator, Project, Scan, Union, WindowJoin, children, walk
+from towpath.plan.fragments import FRAGMENTERS, PlanFragment, fragments
+from towpath.plan.operators import Filter, LogicalOperator, Project, Scan, Union, WindowJoin, children, walk
 from towpath.schema import Catalog, Column, Stream, Type
-from towpath.testing.queries import random_shape
-from towpath.testing.recording import random_recording
 
 from .cases import CATALOG, planned
 
 
-def summary(cut: tuple[Fragment, ...]) -> list[tuple[str, str, tuple[int, ...]]]:
+def summary(cut: tuple[PlanFragment, ...]) -> list[tuple[str, str, tuple[int, ...]]]:
     return [(f.stream, " ".join(type(o).__name__ for o in f.operators), f.upstream) for f in cut]
 
 
@@ -101,13 +101,13 @@ def test_fragments_are_a_partition_of_the_plan(rng: object, fragmenter: str) -> 
     assert len(read) == len(set(read)) == len(cut) - branches
 
 
-def check_connected(fragment: Fragment) -> None:
+def check_connected(fragment: PlanFragment) -> None:
     """Every operator but the last is the input of a later one."""
     for n, op in enumerate(fragment.operators[:-1]):
         assert any(op in children(later) for later in fragment.operators[n + 1 :])
 
 
-def check_streams(fragment: Fragment, catalog: Catalog) -> None:
-    top: Operator = fragment.operators[-1]
+def check_streams(fragment: PlanFragment, catalog: Catalog) -> None:
+    top: LogicalOperator = fragment.operators[-1]
     assert fragment.stream in catalog
     assert fragment.stream in {op.stream for op in walk(top) if isinstance(op, Scan)}

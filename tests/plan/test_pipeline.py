@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
 from towpath.lang import expression_text
 from towpath.plan.assignment import SWITCHES, log_columns, rows
 from towpath.plan.pipeline import MOST_CONDITIONS, MOST_CONSTANTS, Output
 from towpath.plan.templates import template_of
+from towpath.schema import Type
 
 from .cases import pipeline
 
@@ -91,3 +93,19 @@ def test_join_keys_are_those_that_do_not_follow_from_others() -> None:
     # car_id ties everybody to i0; lane ties the two it was said of.
     assert len(made.keys) == 3
     assert {left for left, _ in made.keys if left[1] == "car_id"} == {("i0", "car_id")}
+
+
+def test_the_smallest_bigint_is_a_constant_and_its_negation_is_calculated() -> None:
+    smallest = -(2**63)
+    made = pipeline(f"SELECT {smallest} AS a, - {smallest} AS b, price FROM bids WHERE auction + 1 IN ({smallest}, 2)")
+    assert [bound.values for bound in made.computed] == [(smallest,), (smallest,)]
+    assert [bound.slot.type for bound in made.computed] == [Type.BIGINT, Type.BIGINT]
+    assert [bound.values for bound in made.residuals] == [(1, 2, smallest)]
+
+
+def test_abs_of_a_constant_knows_whether_it_is_an_int() -> None:
+    """Of the smallest INT it is NULL; as the BIGINT that a parameter is, it would have a value."""
+    made = pipeline("SELECT abs(-2147483648) AS a, abs(round(-2147483648)) AS b, abs(-2147483649) AS c FROM bids")
+    bounds = [output.bound for output in made.outputs if output.bound is not None]
+    assert [bound.values for bound in bounds] == [(-(2**31),), (-(2**31),), (-(2**31) - 1,)]
+    assert [bound.slot.expr.find(exp.Cast) is not None for bound in bounds] == [True, True, False]

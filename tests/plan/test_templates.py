@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from towpath.plan.expressions import form
 from towpath.plan.pipeline import Grouped
-from towpath.plan.templates import MOST_SLOTS, Template, merge_all, template_of
+from towpath.plan.slots import LONGEST_PATTERN, fits
+from towpath.plan.templates import (
+    MOST_SLOTS,
+    Template,
+    merge_all,
+    template_of,
+    universal,
+    universal_for,
+)
 
 from .cases import pipeline, workload
 
@@ -114,3 +122,60 @@ def test_a_group_is_not_looked_for_inside_an_aggregate() -> None:
     (bound,) = made.computed
     (group,) = bound.slot.expr.find_all(Grouped)
     assert group.parent is bound.slot.expr
+
+
+def test_one_universal_template_for_all_filters_and_one_for_all_windows_of_a_class() -> None:
+    filters = [
+        "SELECT price FROM bids WHERE channel = 'web'",
+        "SELECT lane + 1 AS n, upper(channel) AS c FROM bids WHERE price * 2 > 5 AND channel LIKE 'w%'",
+    ]
+    windows = [
+        "SELECT count(*) AS n FROM bids [RANGE 4 SECONDS]",
+        "SELECT lane, avg(price) AS p FROM bids [RANGE 4 SECONDS SLIDE 1 SECOND] GROUP BY lane HAVING count(*) > 2",
+    ]
+    (of_filters,) = {universal(template_of(pipeline(sql))) for sql in filters}
+    (of_windows,) = {universal(template_of(pipeline(sql))) for sql in windows}
+    assert of_filters is not None and of_windows is not None
+    assert (of_filters.family.kind, of_windows.family.kind) == ("universal filter", "universal aggregate")
+    assert of_windows.family.stateful and not of_filters.family.stateful
+    assert merge_all([of_filters, of_windows, of_filters]) == [of_filters, of_windows]
+    (elsewhere,) = {universal(template_of(pipeline(f"SELECT mph FROM sensor{n} WHERE mph > 1"))) for n in (1, 2)}
+    assert elsewhere is not None and elsewhere != of_filters and not of_filters.covers(elsewhere)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param(
+            "SELECT a.mph FROM sensor2 [RANGE 1 SECOND] a, sensor1 [RANGE 1 SECOND] b WHERE a.car_id = b.car_id",
+            id="a join",
+        ),
+        pytest.param("SELECT count(DISTINCT channel) AS n FROM bids [RANGE 4 SECONDS]", id="what cannot be merged"),
+        pytest.param(
+            f"SELECT {', '.join(f'price * {n} AS x{n}' for n in range(2, 99))} FROM bids", id="more than fixed columns"
+        ),
+    ],
+)
+def test_what_has_to_have_a_plan_of_its_own(sql: str) -> None:
+    assert universal(template_of(pipeline(sql))) is None
+
+
+@given(seeds)
+@settings(max_examples=15, deadline=None)
+def test_a_template_tells_as_much_of_columns_as_its_pipelines(seed: int) -> None:
+    for made in workload(seed):
+        assert (universal_for(made) is not None) == fits(made)
+
+
+@pytest.mark.parametrize("length", [LONGEST_PATTERN, LONGEST_PATTERN + 1])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT channel LIKE '{}' AS x FROM bids",
+        "SELECT price FROM bids WHERE channel LIKE '{}'",
+        "SELECT count(*) AS n FROM bids [RANGE 1 SECOND] GROUP BY channel LIKE '{}'",
+    ],
+)
+def test_long_patterns_have_plans_of_their_own(sql: str, length: int) -> None:
+    made = pipeline(sql.format("%" + "a" * (length - 1)))
+    assert (universal_for(made) is None) == (length > LONGEST_PATTERN)

@@ -6,13 +6,13 @@ import pytest
 
 from figures import fig1, placed
 from towpath import planners
-from towpath.cluster import Cluster, Node
 from towpath.errors import PlannerError
-from towpath.placement.problem import Placement, Problem, Query
+from towpath.placement.cluster import Cluster, Node
+from towpath.placement.problem import Placement, PlacementQuery, Problem
 
 
 def _with_sink(problem: Problem, sink: str | None, copies: int = 1) -> Problem:
-    return replace(problem, queries=(Query("q", ("upper", "lower"), sink, copies),))
+    return replace(problem, queries=(PlacementQuery("q", ("upper", "lower"), sink, copies),))
 
 
 def _run(name: str, problem: Problem, **texts: str) -> Placement:

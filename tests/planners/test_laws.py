@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from towpath import planners
-from towpath.cost import METRICS
 from towpath.errors import PlannerError
+from towpath.lab.testing.problems import SMALL, TINY, Size, problems, random_problem
 from towpath.placement.check import check
+from towpath.placement.costs import METRICS
 from towpath.placement.problem import Placement, Problem
-from towpath.testing.problems import SMALL, TINY, Size, problems, random_problem
 
 ROUNDING = 1e-9
 # brute_force tries every placement; sqpr and soda solve programs.
@@ -81,7 +81,7 @@ def _least(problem: Problem, metric: str) -> float | None:
 PRINT_PLACEMENTS = """
 from random import Random
 from towpath import planners
-from towpath.testing.problems import TINY, random_problem
+from towpath.lab.testing.problems import TINY, random_problem
 for name in sorted({*planners.available()} - {"optimal"}):
     for seed in range(3):
         print(planners.run(name, random_problem(Random(seed), TINY)))

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from plans import drawn, where
-from towpath.cost.dcape import connections
 from towpath.placement.check import check
+from towpath.placement.costs.dcape import connections
 from towpath.planners import grouping, round_robin, run
 from towpath.problems.generate.dcape import PLANS, dcape
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from towpath import planners
-from towpath.cluster import Cluster, Network, Node
-from towpath.cost.sbon import delays, network_usage
 from towpath.errors import PlannerError
-from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
+from towpath.placement.cluster import Cluster, Network, Node
+from towpath.placement.costs.sbon import delays, network_usage
+from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
 from towpath.problems.generate.sbon import Sbon, sbon
 from towpath.problems.generate.transit_stub import TransitStub, transit_stub
 
@@ -30,7 +30,7 @@ def random_trees(rng: Random, nodes: int = 4, queries: int = 2) -> Problem:
     cluster = plane(nodes, rng)
     streams, fragments, standing = [], [], []
     for q in (f"q{n}" for n in range(queries)):
-        own = [Stream(f"{q}s{n}", f"n{rng.randrange(nodes)}", rng.choice((1.0, 5.0, 20.0))) for n in range(4)]
+        own = [PlacementStream(f"{q}s{n}", f"n{rng.randrange(nodes)}", rng.choice((1.0, 5.0, 20.0))) for n in range(4)]
         below = [
             Operator(f"{q}j{n}", (own[2 * n].name, own[2 * n + 1].name), "join", selectivity=rng.choice((0.1, 0.5, 2)))
             for n in range(2)
@@ -38,7 +38,7 @@ def random_trees(rng: Random, nodes: int = 4, queries: int = 2) -> Problem:
         top = Operator(f"{q}top", (f"{q}j0", f"{q}j1"), "join", selectivity=0.5)
         streams += own
         fragments += [Fragment(f"{q}f{n}", q, (o,)) for n, o in enumerate([*below, top])]
-        standing.append(Query(q, tuple(f"{q}f{n}" for n in range(3)), f"n{rng.randrange(nodes)}"))
+        standing.append(PlacementQuery(q, tuple(f"{q}f{n}" for n in range(3)), f"n{rng.randrange(nodes)}"))
     return Problem(cluster, tuple(streams), tuple(fragments), tuple(standing))
 
 
@@ -81,12 +81,12 @@ def test_several_unpinned_operators_come_to_rest_near_the_optimum(seed: int) -> 
 
 
 def one_aggregator(cluster: Cluster, cost: float = 0.0, signature: str | None = None, queries: int = 1) -> Problem:
-    streams = (Stream("a", "n0", 10.0), Stream("b", "n1", 10.0))
+    streams = (PlacementStream("a", "n0", 10.0), PlacementStream("b", "n1", 10.0))
     names = [f"q{n}" for n in range(queries)]
     fragments = tuple(
         Fragment(q, q, (Operator(f"{q}.o", ("a", "b"), "join", cost, 0.1, signature=signature),)) for q in names
     )
-    return Problem(cluster, streams, fragments, tuple(Query(q, (q,), "n2") for q in names))
+    return Problem(cluster, streams, fragments, tuple(PlacementQuery(q, (q,), "n2") for q in names))
 
 
 def test_a_full_node_is_passed_over() -> None:
@@ -117,10 +117,10 @@ def test_an_operator_stands_where_the_routes_meet() -> None:
     next_hops = np.tile(np.arange(5, dtype=np.int32), (5, 1))
     next_hops[4] = [names.index(hops[name]) for name in names]
     cluster = Cluster(tuple(map(Node, names)), Network(0.01, next_hops=next_hops))
-    streams = tuple(Stream(f"s{at}", at, 10.0) for at in "abc")
+    streams = tuple(PlacementStream(f"s{at}", at, 10.0) for at in "abc")
     near = Fragment("near", "q", (Operator("near.o", ("sa", "sb"), "join"),))
     all_three = Fragment("all", "q", (Operator("all.o", ("near.o", "sc"), "join"),))
-    problem = Problem(cluster, streams, (all_three, near), (Query("q", ("all", "near"), "d"),))
+    problem = Problem(cluster, streams, (all_three, near), (PlacementQuery("q", ("all", "near"), "d"),))
     placed = planners.run("ip_multicast", problem)
     assert placed.nodes == {"near": ("m",), "all": ("d",)}
     assert cluster.route("a", "d") == ("a", "m", "d")

@@ -11,16 +11,16 @@ import pytest
 
 from figures import fig1, placed, twins
 from towpath import planners
-from towpath.cluster import Cluster, Node
-from towpath.cost.sqpr import objective
 from towpath.placement.check import check
-from towpath.placement.problem import Fragment, Operator, Placement, Problem, Query, Stream
+from towpath.placement.cluster import Cluster, Node
+from towpath.placement.costs.sqpr import objective
+from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
 
 
 def random_joins(random: Random) -> Problem:
     """Two or three queries of one or two fragments over two streams; equal fragments have equal signatures."""
     nodes = tuple(Node(f"n{n}", random.choice([0.3, 0.5, 1.0]), 1e6, 3e3, random.choice([2e3, 4e3])) for n in range(2))
-    streams = tuple(Stream(f"s{n}", f"n{n}", 10.0) for n in range(2))
+    streams = tuple(PlacementStream(f"s{n}", f"n{n}", 10.0) for n in range(2))
     fragments, queries = [], []
     for n in range(random.randint(2, 3)):
         kind = random.choice(["x", "y"])
@@ -30,7 +30,7 @@ def random_joins(random: Random) -> Problem:
             last = Operator(f"q{n}.last", (join.name,), "aggregate", 0.02, 0.1, signature=f"last {kind}")
             own.append(Fragment(last.name, f"q{n}", (last,)))
         fragments += own
-        queries.append(Query(f"q{n}", tuple(f.name for f in own), random.choice([None, "n0", "n1"])))
+        queries.append(PlacementQuery(f"q{n}", tuple(f.name for f in own), random.choice([None, "n0", "n1"])))
     return Problem(Cluster(nodes), streams, tuple(fragments), tuple(queries))
 
 
@@ -101,7 +101,7 @@ def test_who_reads_from_a_refused_query_is_refused() -> None:
         fig1(),
         cluster=Cluster((Node("n1", 0.18), Node("n2", 0.18))),
         fragments=(*fig1().fragments, Fragment("reader", "r", (reader,))),
-        queries=(*fig1().queries, Query("r", ("reader",))),
+        queries=(*fig1().queries, PlacementQuery("r", ("reader",))),
     )
     for name in ("sqpr", "sqpr_heuristic"):
         assert planners.run(name, problem).refused["r"] == "reads from q, which has not been admitted"

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from towpath.cost import METRICS
+from towpath.config.settings import Settings
+from towpath.placement.costs import METRICS
 from towpath.problems import tables
 from towpath.problems.entries import (
     LinkEntry,
@@ -16,7 +17,6 @@ from towpath.problems.entries import (
     TopEntry,
 )
 from towpath.problems.generate.registry import TOPOLOGIES, WORKLOADS
-from towpath.settings import Settings
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "placement.md").read_text(encoding="utf-8")
 ENTRIES = [TopEntry, NodeEntry, NetworkEntry, StreamEntry, QueryEntry, OperatorEntry]
@@ -42,7 +42,7 @@ def test_every_parameter_is_in_the_guide(name: str) -> None:
 
 
 @pytest.mark.parametrize("columns", [tables.NODES, tables.LINKS, tables.STREAMS, tables.QUERIES, tables.FRAGMENTS])
-def test_every_column_is_in_the_guide(columns: tuple[tables.Column, ...]) -> None:
+def test_every_column_is_in_the_guide(columns: tuple[tables.TableColumn, ...]) -> None:
     text = GUIDE.partition("### Tables")[2].partition("###")[0]
     assert [column.name for column in columns if f"`{column.name}`" not in text] == []
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from towpath.cluster import Cluster, Link, Network
 from towpath.errors import ProblemFileError
+from towpath.placement.cluster import Cluster, Network, NetworkLink
 from towpath.placement.problem import Placement, Problem
 from towpath.problems import dump, load, write
 from towpath.problems.dump import write_placement
@@ -36,7 +36,7 @@ PROBLEMS = {
     "placed": _placed(zhou(Zhou(queries=20))),
     "dcape": dcape(Dcape(queries=2)),
     "sqpr": sqpr(Sqpr(queries=20)),
-    "links": replace(dcape(), cluster=Cluster(dcape().cluster.nodes, Network(links=(Link("n1", "n2", 0.5),)))),
+    "links": replace(dcape(), cluster=Cluster(dcape().cluster.nodes, Network(links=(NetworkLink("n1", "n2", 0.5),)))),
 }
 
 

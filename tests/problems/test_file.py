@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from towpath.cluster import Link, Node
 from towpath.errors import ProblemFileError
-from towpath.placement.problem import Fragment, Operator, Placement, Problem, Query, Stream
+from towpath.placement.cluster import NetworkLink, Node
+from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
 from towpath.placement.validate import validate
 from towpath.problems import load
 
@@ -66,11 +66,11 @@ def test_every_key(tmp_path: Path) -> None:
     network = problem.cluster.network
     assert (network.latency, network.bandwidth) == (0.001, 1e6)
     assert network.links == (
-        Link("small1", "core", 0.004, 1e6),
-        Link("core", "small1", 0.004, 1e6),
-        Link("core", "small2", 0.001, inf),
+        NetworkLink("small1", "core", 0.004, 1e6),
+        NetworkLink("core", "small1", 0.004, 1e6),
+        NetworkLink("core", "small2", 0.001, inf),
     )
-    assert problem.streams == (Stream("s", "small1", 250.0, 2_000.0), Stream("t", "core", 0.5))
+    assert problem.streams == (PlacementStream("s", "small1", 250.0, 2_000.0), PlacementStream("t", "core", 0.5))
     join = Operator("q.j", ("q.f", "t"), "join", 80e-6, 0.5, 2e6, 50.0, "j")
     assert problem.fragments == (
         Fragment("q.1", "q", (Operator("q.f", ("s",), cost=20e-6),), "s"),
@@ -78,7 +78,10 @@ def test_every_key(tmp_path: Path) -> None:
         Fragment("r.a", "r", (Operator("r.a", ("s",)),), "s"),
         Fragment("r.b", "r", (Operator("r.b", ("r.a", "q.f"), "union"),)),
     )
-    assert problem.queries == (Query("q", ("q.1", "q.2"), "core"), Query("r", ("r.a", "r.b"), None, 2))
+    assert problem.queries == (
+        PlacementQuery("q", ("q.1", "q.2"), "core"),
+        PlacementQuery("r", ("r.a", "r.b"), None, 2),
+    )
     assert problem.pinned == {"q.1": "small1"}
     assert problem.current == Placement({"q.1": ("small1",), "r.a": ("core", "small2")})
     assert problem.migration_cost == 1e-8
@@ -118,7 +121,7 @@ def test_tables_take_units_and_leave_out_what_is_default(tmp_path: Path) -> None
     problem = write(tmp_path, text + "queries: {q: {copies: 2, sink: n2}}\n")
     assert problem.cluster.nodes == (Node("n1", memory=2e9, properties={"rack": "a"}), Node("n2"))
     assert problem.fragments[0].operators == (Operator("a", ("s",), cost=20e-6), Operator("b", ("a", "s")))
-    assert problem.queries == (Query("q", ("f",), "n2", 2),)
+    assert problem.queries == (PlacementQuery("q", ("f",), "n2", 2),)
     assert problem.current == Placement({"f": ("n1", "n2")})
 
 

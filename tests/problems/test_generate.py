@@ -18,6 +18,7 @@ from towpath.placement.validate import validate
 from towpath.problems.generate import matrix as matrices
 from towpath.problems.generate.dcape import PLANS, Dcape, dcape
 from towpath.problems.generate.draw import spread, zipf
+from towpath.problems.generate.hummer import hummer
 from towpath.problems.generate.matrix import Matrix, matrix
 from towpath.problems.generate.sbon import sbon
 from towpath.problems.generate.sqpr import sqpr
@@ -33,7 +34,13 @@ from towpath.problems.generate.{name} import {name}
 problem = {name}(seed=5)
 print(hashlib.sha256(repr((problem.streams, problem.fragments, problem.queries)).encode()).hexdigest())
 """
-GENERATORS: dict[str, Callable[..., Problem]] = {"zhou": zhou, "dcape": dcape, "sbon": sbon, "sqpr": sqpr}
+GENERATORS: dict[str, Callable[..., Problem]] = {
+    "zhou": zhou,
+    "dcape": dcape,
+    "sbon": sbon,
+    "sqpr": sqpr,
+    "hummer": hummer,
+}
 
 
 @pytest.mark.parametrize("name", GENERATORS)
@@ -269,3 +276,19 @@ def test_routes_of_the_least_latency() -> None:
 
     assert detours("latency") == 0
     assert detours("policy") > 0, "as on the Internet, an overlay may be faster"
+
+
+# --- hummer ----------------------------------------------------------------------------------------------------------
+
+
+def test_hummer_is_as_the_paper_says() -> None:
+    problem = hummer()
+    assert len([n for n in problem.cluster.nodes if n.cpu]) == 7
+    assert [len(problem.streams), len(problem.queries), len(problem.fragments)] == [10, 30, 90]
+    assert {s.rate * s.tuple_bytes for s in problem.streams} == {250.0}
+    read = [operator.inputs for operator in problem.operators()]
+    assert read[:5] == [("s1",), ("s2", "q1.i1"), ("s3",), ("s4",), ("s5", "q2.i1")]
+    assert read[9:12] == [("s10",), ("s1", "q4.i1"), ("s2",)], "from the fourth query on, buffers can be shared"
+    assert set(Counter(inputs[0] for inputs in read).values()) == {9}
+    # Ten events of 250 bytes make an input: as many bytes per second come out as go in.
+    assert index(problem).bytes_out[:].tolist() == pytest.approx([250.0] * 10 + [250.0, 275.0, 250.0] * 30)

@@ -80,7 +80,7 @@ def test_a_row_that_was_given_before_a_fence_was_set_is_not_given_by_the_other_c
     (first,) = batches([one, other], Position())
     assert values(first.table) == [1]
     write_batch(other.root, 0, [Row(2, time=10, v=1), Row(2, time=20, v=2)])
-    now = [replace(one, held_us=0), other]
+    now = [replace(one, pending_fence_us=0), other]
     assert [v for chunk in batches(now, first.position) for v in values(chunk.table)] == [2]
 
 

@@ -11,10 +11,19 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from towpath.bites import MOST_ROWS
 from towpath.results import compact
-from towpath.results.links import BEGINNING_US, Link, LinkFeed, LinkIndex, Position, Turn, low_water, mark, read_link
-from towpath.schema import BEFORE_1970_US
+from towpath.results.links import (
+    Link,
+    LinkFeed,
+    LinkIndex,
+    LinkPosition,
+    Turn,
+    low_water,
+    mark,
+    read_link,
+)
+from towpath.schema import BEFORE_1970_US, BEFORE_ALL_US
+from towpath.streams.bites import MOST_ROWS
 
 from .logs import TIME, Row, write_batch
 
@@ -51,7 +60,7 @@ def feed(folder: Path, most_rows: int = MOST_ROWS) -> LinkFeed:
     return LinkFeed(spec)
 
 
-def rows_between(reader: LinkFeed, start: Position, end: Position) -> list[tuple[str, int, int]]:
+def rows_between(reader: LinkFeed, start: LinkPosition, end: LinkPosition) -> list[tuple[str, int, int]]:
     """Stream, time and value of every row."""
     batches = [batch for piece in reader.slices(start, end) for batch in reader.read(piece)]
     found = []
@@ -112,17 +121,17 @@ class World:
         name = self.rng.choice("ab")
         link = self.links[name]
         *before, last = link.turns
-        if last.held_us is not None:
+        if last.pending_fence_us is not None:
             there, fragment = self.places[name][-1]
-            begin = max(last.held_us, last.from_us or last.held_us)
+            begin = max(last.pending_fence_us, last.from_us or last.pending_fence_us)
             after = replace(self.carriers[there].turn(fragment), from_us=begin)
-            turns = (*before, replace(last, held_us=None, moved_us=last.held_us), after)
+            turns = (*before, replace(last, pending_fence_us=None, handed_over_us=last.pending_fence_us), after)
         else:
             there = 1 - self.places[name][-1][0]
             self.fragments += 1
             self.places[name].append((there, self.fragments))
             fence = max(c.newest for c in self.carriers) + SPAN + self.rng.randrange(1, 20 * MS)
-            turns = (*before, replace(last, held_us=fence))
+            turns = (*before, replace(last, pending_fence_us=fence))
         self.links[name] = replace(link, turns=turns)
         self.publish()
 
@@ -130,8 +139,10 @@ class World:
         while self.flows:
             self.flow()
         for name, link in self.links.items():
-            if link.turns[-1].held_us is not None:  # the move is taken back
-                self.links[name] = replace(link, turns=(*link.turns[:-1], replace(link.turns[-1], held_us=None)))
+            if link.turns[-1].pending_fence_us is not None:  # the move is taken back
+                self.links[name] = replace(
+                    link, turns=(*link.turns[:-1], replace(link.turns[-1], pending_fence_us=None))
+                )
         self.publish()
         for carrier in self.carriers:
             carrier.run([], 10_000 * MS)
@@ -144,7 +155,7 @@ class World:
 @pytest.mark.parametrize("seed", range(10))
 def test_every_row_once_whatever_happens(tmp_path: Path, seed: int) -> None:
     world = World(tmp_path, seed)
-    reader, position = feed(tmp_path), Position()
+    reader, position = feed(tmp_path), LinkPosition()
     given: list[tuple[str, int, int]] = []
 
     def read_on() -> None:
@@ -173,11 +184,11 @@ def test_nothing_is_released_before_all_links_that_are_there_have_begun(tmp_path
     world = World(tmp_path, 1)
     world.carriers[0].run([Row(1, 5 * MS, 7, 1)], 50 * MS)
     reader = feed(tmp_path)
-    assert reader.advance(Position()) == Position()
+    assert reader.advance(LinkPosition()) == LinkPosition()
     world.carriers[1].run([], 40 * MS)
-    position = reader.advance(Position())
-    assert position == Position(2, 15 * MS - 1)
-    assert rows_between(reader, Position(), position) == [("a", 5 * MS, 7)]
+    position = reader.advance(LinkPosition())
+    assert position == LinkPosition(2, 15 * MS - 1)
+    assert rows_between(reader, LinkPosition(), position) == [("a", 5 * MS, 7)]
 
 
 def test_a_link_that_comes_later_counts_from_what_was_released(tmp_path: Path) -> None:
@@ -187,15 +198,15 @@ def test_a_link_that_comes_later_counts_from_what_was_released(tmp_path: Path) -
     for fragment, carrier in enumerate(world.carriers, start=1):
         carrier.run([Row(fragment, 30 * MS, 1, 1)], 100 * MS)
     reader = feed(tmp_path)
-    first = reader.advance(Position())
-    assert first == Position(1, 75 * MS - 1)
+    first = reader.advance(LinkPosition())
+    assert first == LinkPosition(1, 75 * MS - 1)
     late.write(tmp_path / "links")
     for fragment, carrier in enumerate(world.carriers, start=1):
         carrier.run([Row(fragment, 80 * MS, 2, 1)], 200 * MS)
     second = reader.advance(first)
     assert rows_between(reader, first, second) == [("a", 80 * MS, 2), ("b", 80 * MS, 2)]
     assert [(j.name, j.after_us) for j in LinkIndex(tmp_path / "files").joined()] == [
-        ("a", BEGINNING_US),
+        ("a", BEFORE_ALL_US),
         ("b", first.released_us),
     ]
 
@@ -207,10 +218,10 @@ def test_one_that_is_far_behind_does_not_keep_the_others_waiting(tmp_path: Path)
     world.carriers[0].run([], 100_000 * MS)
     world.carriers[1].run([], 100 * MS)
     reader = feed(tmp_path)
-    first = reader.advance(Position())
+    first = reader.advance(LinkPosition())
     late.write(tmp_path / "links")
     world.carriers[0].run([], 200_000 * MS)
-    assert reader.advance(first) == Position(1, 199_975 * MS - 1)
+    assert reader.advance(first) == LinkPosition(1, 199_975 * MS - 1)
 
 
 def test_a_link_that_is_gone_holds_nobody_back(tmp_path: Path) -> None:
@@ -218,7 +229,7 @@ def test_a_link_that_is_gone_holds_nobody_back(tmp_path: Path) -> None:
     for carrier in world.carriers:
         carrier.run([], 100 * MS)
     reader = feed(tmp_path)
-    first = reader.advance(Position())
+    first = reader.advance(LinkPosition())
     (tmp_path / "links" / "b.json").unlink()
     world.carriers[0].run([], 500 * MS)
     assert reader.advance(first).released_us == 475 * MS - 1
@@ -229,13 +240,13 @@ def test_a_fence_that_is_not_decided_is_not_passed(tmp_path: Path) -> None:
     carrier.run([], 1000 * MS)
     turn = carrier.turn(1)
     assert mark(Link("a", 1, True, (turn,))) == 975 * MS - 1
-    assert mark(Link("a", 1, True, (replace(turn, held_us=500 * MS),))) == 500 * MS - 1
+    assert mark(Link("a", 1, True, (replace(turn, pending_fence_us=500 * MS),))) == 500 * MS - 1
 
 
 def test_who_has_handed_over_is_waited_for_until_its_last_pairs_are_out(tmp_path: Path) -> None:
     before, now = Carrier(tmp_path / "c0"), Carrier(tmp_path / "c1")
     fence = 500 * MS
-    link = Link("a", 1, True, (replace(before.turn(1), moved_us=fence), replace(now.turn(2), from_us=fence)))
+    link = Link("a", 1, True, (replace(before.turn(1), handed_over_us=fence), replace(now.turn(2), from_us=fence)))
     now.run([], 1000 * MS)
     before.run([], 555 * MS)
     assert mark(link) == 530 * MS - 1, "a pair that begins just before the fence comes up to 40 ms later"
@@ -266,7 +277,7 @@ def test_a_backlog_of_a_link_comes_in_bites(tmp_path: Path) -> None:
         rows = [Row(1, (second + n) * 1000 * MS, second + n, born=(second + n) * 1000 * MS) for n in range(60)]
         carrier.run(rows, (second + 100) * 1000 * MS)
     Link("a", 1, True, (carrier.turn(1),)).write(tmp_path / "links")
-    reader, position, bites = feed(tmp_path, most_rows=100), Position(), []
+    reader, position, bites = feed(tmp_path, most_rows=100), LinkPosition(), []
     while (end := reader.advance(position)) != position:
         bites.append(rows_between(reader, position, end))
         position = end

@@ -40,10 +40,10 @@ BOUNDS: list[tuple[dict[str, Any], list[int]]] = [
     ({"until_us": 20}, [1]),
     ({"until_us": 20, "windowed": True}, [1, 2]),
     ({"from_us": 20, "until_us": 20, "windowed": True}, [2]),
-    ({"moved_us": 20}, [1, 3]),
+    ({"handed_over_us": 20}, [1, 3]),
     ({"ceded_us": 20}, [1, 3]),
-    ({"held_us": 20}, [1, 3]),
-    ({"from_us": 20, "moved_us": 21, "ceded_us": 21, "held_us": 21}, [2]),
+    ({"pending_fence_us": 20}, [1, 3]),
+    ({"from_us": 20, "handed_over_us": 21, "ceded_us": 21, "pending_fence_us": 21}, [2]),
 ]
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from towpath.errors import StoreError
-from towpath.results import ConsoleSink, MemorySink, ParquetSink, Part, SinkFeeder, Step, compact
+from towpath.results import ConsoleSink, MemorySink, ParquetSink, Part, SinkFeeder, SinkStep, compact
 
 from .logs import Row, crash_at, part, values, write_batch
 
@@ -80,7 +80,7 @@ def test_a_fence_that_is_set_after_a_crash_takes_nothing_out_of_a_step(store: St
     """Of a step that was begun rows may have been given, so it is done with all of them whatever has to wait now."""
     store.fill(range(3))
     store.feed(crash=step)
-    store.parts = [part(store.root, 1, held_us=0)]
+    store.parts = [part(store.root, 1, pending_fence_us=0)]
     store.feed()
     store.parts = [part(store.root, 1)]
     store.feed()
@@ -165,7 +165,7 @@ def test_console(store: Store) -> None:
 
 
 class FailingSink(MemorySink):
-    def write(self, table: pa.Table, step: Step) -> None:
+    def write(self, table: pa.Table, step: SinkStep) -> None:
         if not self.tables:
             self.tables.append(table.slice(0, 0))
             raise OSError("disk full")

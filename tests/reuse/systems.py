@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import inf
 from random import Random
 
-from towpath.cluster import Cluster, Link, Network, Node
-from towpath.cost.sqpr import weights_for
+from towpath.placement.cluster import Cluster, Network, NetworkLink, Node
+from towpath.placement.costs.sqpr import weights_for
 from towpath.problems.generate.sqpr import Sqpr, sqpr
 from towpath.reuse.allocation import Allocation, use
 from towpath.reuse.joins import with_join_orders
-from towpath.reuse.system import Operator, Request, Stream, System
+from towpath.reuse.system import SharedOperator, SharedStream, StreamRequest, System
 
 
 def pair(cpu: float = 1.0, out: float = 100.0, nodes: int = 2) -> System:
     """Streams a at n1 and b at n2, 10 bytes/s each; their join takes 0.4 of a cpu and makes 1 byte/s."""
     streams = (
-        Stream("a", 10.0, nodes=frozenset({"n1"})),
-        Stream("b", 10.0, nodes=frozenset({"n2"})),
-        Stream("ab", 1.0),
+        SharedStream("a", 10.0, nodes=frozenset({"n1"})),
+        SharedStream("b", 10.0, nodes=frozenset({"n2"})),
+        SharedStream("ab", 1.0),
     )
     cluster = Cluster(tuple(Node(f"n{n}", cpu, inf, 100.0, out) for n in range(1, nodes + 1)))
-    return System(cluster, streams, (Operator("join", ("a", "b"), ("ab",), 0.4),), (Request("q", ("ab",)),))
+    return System(cluster, streams, (SharedOperator("join", ("a", "b"), ("ab",), 0.4),), (StreamRequest("q", ("ab",)),))
+
+
+def small_systems(seeds: Iterable[int]) -> Iterator[tuple[str, Random, System]]:
+    """Systems in which some queries find no room; each with what to call it, and the dice for what happens in it."""
+    for seed in seeds:
+        random = Random(seed)
+        yield f"seed {seed}", random, random_system(random, nodes=3, streams=5, queries=4)
 
 
 def random_system(random: Random, nodes: int, streams: int, queries: int, ways: tuple[int, int] = (2, 3)) -> System:
@@ -49,7 +57,9 @@ def random_system(random: Random, nodes: int, streams: int, queries: int, ways: 
 
 def with_tight_links(system: System, random: Random, bandwidth: float) -> System:
     names = [node.name for node in system.cluster.nodes]
-    links = tuple(Link(a, b, bandwidth=bandwidth * random.choice([1, 2])) for a in names for b in names if a != b)
+    links = tuple(
+        NetworkLink(a, b, bandwidth=bandwidth * random.choice([1, 2])) for a in names for b in names if a != b
+    )
     return replace(system, cluster=Cluster(system.cluster.nodes, Network(links=links)))
 
 

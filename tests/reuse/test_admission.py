@@ -8,19 +8,19 @@ from random import Random
 
 import pytest
 
-from reuse.systems import pair, random_system
-from towpath.reuse.admission import Limits, Outcome, binding, submit
-from towpath.reuse.allocation import Allocation, Flow, Run
+from reuse.systems import pair, random_system, small_systems
+from towpath.reuse.admission import AdmissionOutcome, SolveLimits, binding, submit
+from towpath.reuse.allocation import AllocatedFlow, AllocatedRun, Allocation
 from towpath.reuse.bound import AggregateNode, optimistic_bound
 from towpath.reuse.check import check
 from towpath.reuse.heuristic import Heuristic, abstract_plans
 from towpath.reuse.model import Rules
 from towpath.reuse.system import System
 
-LIMITS = Limits(gap=0.01)
+LIMITS = SolveLimits(gap=0.01)
 
 
-def outcomes(system: System, random: Random) -> Iterator[Outcome]:
+def outcomes(system: System, random: Random) -> Iterator[AdmissionOutcome]:
     """Requests one at a time, or two at once now and then."""
     waiting = list(system.requests)
     allocation = Allocation()
@@ -34,17 +34,15 @@ def outcomes(system: System, random: Random) -> Iterator[Outcome]:
 
 def sequences_keep_the_law(seeds: range) -> None:
     refused = 0
-    for seed in seeds:
-        random = Random(seed)
-        system = random_system(random, nodes=3, streams=5, queries=4)
+    for which, random, system in small_systems(seeds):
         before = Allocation()
         for outcome in outcomes(system, random):
             now = outcome.allocation
-            assert before.admitted <= now.admitted, f"seed {seed}: a query was dropped"
-            assert not check(system, now), f"seed {seed}"
+            assert before.admitted <= now.admitted, f"{which}: a query was dropped"
+            assert not check(system, now), which
             assert outcome.changed == tuple(now.changed(before))
             before = now
-        assert optimistic_bound(system, system.requests) >= len(before.admitted), f"seed {seed}"
+        assert optimistic_bound(system, system.requests) >= len(before.admitted), which
         refused += len(system.requests) - len(before.admitted)
     assert refused > len(seeds) / 2  # else it would be easy to keep them all
 
@@ -79,7 +77,10 @@ def test_what_runs_makes_way_for_a_query_that_needs_its_place() -> None:
         system, streams=(*system.streams, ba), operators=(*system.operators, pinned), requests=(*system.requests, later)
     )
     on_n1 = Allocation(
-        frozenset({Run("n1", "join")}), frozenset({Flow("n2", "n1", "b")}), {"ab": "n1"}, frozenset({"q"})
+        frozenset({AllocatedRun("n1", "join")}),
+        frozenset({AllocatedFlow("n2", "n1", "b")}),
+        {"ab": "n1"},
+        frozenset({"q"}),
     )
     assert not Heuristic(system, on_n1).submit(later)
     # ab is no part of a plan for ba, so by Algorithm 1 it stays as well: only related streams are planned anew.
@@ -109,7 +110,7 @@ def test_a_search_without_time_says_so() -> None:
             nodes=tuple(replace(node, cpu=0.06, bandwidth_in=1e9, bandwidth_out=1e9) for node in system.cluster.nodes),
         ),
     )
-    outcome = submit(crowded, Allocation(), crowded.requests, Limits(seconds=1e-9))
+    outcome = submit(crowded, Allocation(), crowded.requests, SolveLimits(seconds=1e-9))
     assert outcome.status == "out of time"
     assert outcome.admitted == frozenset()
 
@@ -119,8 +120,8 @@ def test_the_heuristic_runs_a_query_on_one_node_and_reuses_results() -> None:
     heuristic = Heuristic(system)
     assert heuristic.submit(system.requests[0])
     assert check(system, heuristic.allocation) == []
-    assert heuristic.allocation.runs == {Run("n1", "join")}
-    assert heuristic.allocation.flows == {Flow("n2", "n1", "b")}
+    assert heuristic.allocation.runs == {AllocatedRun("n1", "join")}
+    assert heuristic.allocation.flows == {AllocatedFlow("n2", "n1", "b")}
     assert not Heuristic(pair(cpu=0.3)).submit(system.requests[0])
     assert not Heuristic(pair(out=5.0)).submit(system.requests[0])
 

@@ -12,7 +12,7 @@ import pytest
 from reuse.systems import objective, pair, random_system, with_tight_links
 from towpath.reuse import model as model_module
 from towpath.reuse.admission import submit
-from towpath.reuse.allocation import Allocation, Flow, Run
+from towpath.reuse.allocation import AllocatedFlow, AllocatedRun, Allocation
 from towpath.reuse.check import check
 from towpath.reuse.model import Model, links_can_bind
 from towpath.reuse.system import System
@@ -22,7 +22,7 @@ from towpath.reuse.translate import decode, encode
 def everything(system: System) -> Iterator[Allocation]:
     """All allocations, valid or not, in which a node gets a stream from one node at most."""
     nodes = [node.name for node in system.cluster.nodes]
-    runs = [Run(node, operator.name) for operator in system.operators for node in nodes]
+    runs = [AllocatedRun(node, operator.name) for operator in system.operators for node in nodes]
     gets = [(node, s.name) for s in system.streams for node in nodes if node not in s.nodes]
     senders = [[None, *(other for other in nodes if other != node)] for node, _ in gets]
     wanted = sorted({s for r in system.requests if r.sink is None for s in r.streams})
@@ -30,7 +30,7 @@ def everything(system: System) -> Iterator[Allocation]:
         running = frozenset(run for run, yes in zip(runs, chosen, strict=True) if yes)
         for sources in product(*senders):
             received = zip(gets, sources, strict=True)
-            flows = frozenset(Flow(source, node, s) for (node, s), source in received if source is not None)
+            flows = frozenset(AllocatedFlow(source, node, s) for (node, s), source in received if source is not None)
             for places in product([None, *nodes], repeat=len(wanted)):
                 provides = {s: node for s, node in zip(wanted, places, strict=True) if node is not None}
                 yield Allocation(running, flows, provides)
@@ -115,5 +115,8 @@ def test_a_busy_sender_is_relieved_by_a_relay() -> None:
     outcome = submit(system, Allocation(), system.requests)
     assert outcome.admitted == {"q", "r"}
     relays = {flow for flow in outcome.allocation.flows if flow.stream == "a"}
-    assert relays in ({Flow("n1", "n2", "a"), Flow("n2", "n3", "a")}, {Flow("n1", "n3", "a"), Flow("n3", "n2", "a")})
+    assert relays in (
+        {AllocatedFlow("n1", "n2", "a"), AllocatedFlow("n2", "n3", "a")},
+        {AllocatedFlow("n1", "n3", "a"), AllocatedFlow("n3", "n2", "a")},
+    )
     assert not check(system, outcome.allocation)

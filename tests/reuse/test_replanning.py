@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from random import Random
 
 import pytest
 
-from reuse.systems import pair, random_system
-from towpath.reuse.admission import Limits, submit
-from towpath.reuse.allocation import Allocation, Flow, Run
+from reuse.systems import pair, small_systems
+from towpath.reuse.admission import SolveLimits, submit
+from towpath.reuse.allocation import AllocatedFlow, AllocatedRun, Allocation
 from towpath.reuse.check import check
 from towpath.reuse.replanning import replan, to_replan, without
 from towpath.reuse.system import System
 
-LIMITS = Limits(gap=0.01)
-ON_N1 = Allocation(frozenset({Run("n1", "join")}), frozenset({Flow("n2", "n1", "b")}), {"ab": "n1"}, frozenset({"q"}))
+LIMITS = SolveLimits(gap=0.01)
+ON_N1 = Allocation(
+    frozenset({AllocatedRun("n1", "join")}), frozenset({AllocatedFlow("n2", "n1", "b")}), {"ab": "n1"}, frozenset({"q"})
+)
 
 
 def with_load(system: System, factor: float) -> System:
@@ -39,7 +40,7 @@ def test_it_moves_to_a_node_that_has_room() -> None:
     weaker = replace(pair(), cluster=replace(pair().cluster, nodes=(replace(first, cpu=0.3), second)))
     found = replan(weaker, ON_N1, ["q"])
     assert found.lost == ()
-    assert found.allocation.runs == {Run("n2", "join")}
+    assert found.allocation.runs == {AllocatedRun("n2", "join")}
     assert check(weaker, found.allocation) == []
 
 
@@ -56,7 +57,7 @@ def test_queries_that_ask_for_the_same_move_together() -> None:
     both = replace(ON_N1, admitted=frozenset({"q", "twin"}))
     found = replan(weaker, both, to_replan(system, weaker, both))
     assert len(found.steps) == 2
-    assert found.allocation.runs == {Run("n2", "join")}
+    assert found.allocation.runs == {AllocatedRun("n2", "join")}
     assert found.allocation.admitted == {"q", "twin"}
 
 
@@ -66,9 +67,7 @@ def test_a_withdrawn_query_leaves_nothing_behind() -> None:
 
 def steps_keep_the_law(seeds: range) -> None:
     moved = 0
-    for seed in seeds:
-        random = Random(seed)
-        system = random_system(random, nodes=3, streams=5, queries=4)
+    for which, random, system in small_systems(seeds):
         allocation = Allocation()
         for request in system.requests:
             allocation = submit(system, allocation, [request], LIMITS).allocation
@@ -79,9 +78,9 @@ def steps_keep_the_law(seeds: range) -> None:
         faults = {(fault.kind, fault.where) for fault in check(measured, allocation)}
         for step in found.steps:
             left = {(fault.kind, fault.where) for fault in check(measured, step)}
-            assert left <= faults, f"seed {seed}: a step made something full"
+            assert left <= faults, f"{which}: a step made something full"
             faults = left
-        assert not faults, f"seed {seed}: something is still full"
+        assert not faults, f"{which}: something is still full"
         assert found.allocation.admitted == allocation.admitted - set(found.lost)
         moved += len(found.steps) - 1
     assert moved > len(seeds) / 2

@@ -8,13 +8,13 @@ import pytest
 
 from reuse.systems import pair
 from towpath.problems.generate.sqpr import Sqpr, sqpr
-from towpath.reuse.admission import Limits
-from towpath.reuse.allocation import Allocation, Flow
+from towpath.reuse.admission import SolveLimits
+from towpath.reuse.allocation import AllocatedFlow, Allocation
 from towpath.reuse.check import check
 from towpath.reuse.fragments import of_problem
 from towpath.reuse.soda import Soda, routed
 
-LIMITS = Limits(gap=0.01)
+LIMITS = SolveLimits(gap=0.01)
 
 
 def test_a_query_that_fits_is_admitted_and_placed() -> None:
@@ -45,7 +45,7 @@ def test_mini_w_moves_an_operator_away_from_the_busiest_node() -> None:
         requests=(*system.requests, replace(system.requests[0], name="r", streams=("ba",))),
     )
     crowded = routed(more, {"join": "n1", "second": "n1"}, frozenset({"q", "r"}))
-    assert crowded.flows == {Flow("n2", "n1", "b")}
+    assert crowded.flows == {AllocatedFlow("n2", "n1", "b")}
     soda = Soda(more, LIMITS)
     soda.allocation = crowded
     soda.epoch([])
@@ -58,7 +58,7 @@ def test_every_epoch_leaves_an_allocation_that_can_run(seed: int) -> None:
     problem = sqpr(Sqpr(nodes=3, streams=10, queries=24, ways=(2, 3)), seed)
     nodes = tuple(replace(node, cpu=0.2) for node in problem.cluster.nodes)
     system = of_problem(replace(problem, cluster=replace(problem.cluster, nodes=nodes))).system
-    soda = Soda(system, Limits(seconds=1.0, gap=0.01))
+    soda = Soda(system, SolveLimits(seconds=1.0, gap=0.01))
     before: frozenset[str] = frozenset()
     for first in range(0, 24, 8):
         soda.epoch(system.requests[first : first + 8])

@@ -7,23 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from towpath.errors import MoveRefused, NodeRefused, Problem, QueryError, ServiceError
-from towpath.service.desk import Desk
+from towpath.errors import Mistake, MoveRefused, NodeRefused, QueryError, ServiceError
 from towpath.service.messages import (
     CarrierStatus,
     Drain,
     Happened,
-    Look,
+    JobStatus,
+    LookRequest,
     Migrate,
     MoveStatus,
     NodeStatus,
     QueryStatus,
-    Status,
     Submit,
     Withdraw,
 )
+from towpath.service.request_queue import RequestQueue
 from towpath.service.server import serving
-from towpath.store import Store
+from towpath.store.layout import Store
 
 STEPS = ("warming", "fenced", "draining", "done")
 
@@ -42,7 +42,7 @@ class FakeVerbs:
         self.aside: dict[str, str] = {}
         self.looks = 1000  # at the status, before the job ends
 
-    def status(self) -> Status:
+    def status(self) -> JobStatus:
         if self.looks == 0:
             raise ServiceError("the job ends")
         self.looks -= 1
@@ -50,7 +50,7 @@ class FakeVerbs:
         carrier = CarrierStatus("c0", "left", "filter", 1, 1, 200.0, 0.25, 1_500_000, 3, True)
         nodes = [self._node("left"), NodeStatus("right", "embedded", "open", 0, 0, 0.0)]
         what = (nodes, [carrier], [self._move], self.troubles, self.aside)
-        return Status("/job.store", 1, 1, 10, 5.0, 200.0, 0.25, 1_500_000, 3, {"bids": 3}, 0, *what)
+        return JobStatus("/job.store", 1, 1, 10, 5.0, 200.0, 0.25, 1_500_000, 3, {"bids": 3}, 0, *what)
 
     def queries(self) -> list[QueryStatus]:
         return [QueryStatus("hot", "standing", "SELECT 1", [7], ["left"])]
@@ -58,7 +58,7 @@ class FakeVerbs:
     def submit(self, asked: Submit) -> list[QueryStatus]:
         self.asked.append(asked)
         if "bad" in asked.queries:
-            problem = Problem("queries.bad, line 1", "no stream clok", "did you mean clock?", "FROM clok\n     ^^^^")
+            problem = Mistake("queries.bad, line 1", "no stream clok", "did you mean clock?", "FROM clok\n     ^^^^")
             raise QueryError("1 mistake in queries:", [problem])
         return [QueryStatus(name, "starting", q["sql"], [7], ["left"]) for name, q in asked.queries.items()]
 
@@ -87,7 +87,7 @@ class FakeVerbs:
         self.state = "open" if asked.undo else "draining"
         return self._node(asked.node)
 
-    def history(self, asked: Look) -> list[Happened]:
+    def history(self, asked: LookRequest) -> list[Happened]:
         found = [entry for entry in self.entries if entry.number > asked.after]
         return found if asked.limit < 0 else found[-asked.limit :]
 
@@ -99,7 +99,7 @@ class FakeVerbs:
 def service(store: Path, verbs: FakeVerbs) -> Iterator[str]:
     """Serves in a store as `towpath up` does, with a loop that only serves; gives the address."""
     store.mkdir(parents=True, exist_ok=True)
-    desk, stopped = Desk(), threading.Event()
+    desk, stopped = RequestQueue(), threading.Event()
 
     def loop() -> None:
         while not stopped.wait(0.01):

@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from towpath.service import app
-from towpath.service.desk import Desk
 from towpath.service.messages import Drain, Migrate, Submit, Withdraw
+from towpath.service.request_queue import RequestQueue
 
 from .fakes import FakeVerbs
 
@@ -26,12 +26,12 @@ def verbs() -> FakeVerbs:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def desk() -> RequestQueue:
+    return RequestQueue()
 
 
 @pytest.fixture
-def http(verbs: FakeVerbs, desk: Desk) -> Iterator[TestClient]:
+def http(verbs: FakeVerbs, desk: RequestQueue) -> Iterator[TestClient]:
     stopped = threading.Event()
 
     def loop() -> None:
@@ -49,7 +49,9 @@ def http(verbs: FakeVerbs, desk: Desk) -> Iterator[TestClient]:
 @pytest.mark.parametrize(
     "header", [None, "", "Bearer", "Bearer ", "Bearer the-toke", "Bearer the-token2", "Basic the-token", "Bearer né"]
 )
-def test_without_the_token_nothing_is_answered(verbs: FakeVerbs, desk: Desk, path: str, header: str | None) -> None:
+def test_without_the_token_nothing_is_answered(
+    verbs: FakeVerbs, desk: RequestQueue, path: str, header: str | None
+) -> None:
     http = TestClient(app.build(verbs, desk, TOKEN))
     headers = {} if header is None else {"Authorization": header.encode("latin-1")}
     answer = http.get(path, headers=headers)  # type: ignore[arg-type]
@@ -85,10 +87,16 @@ def test_doing(http: TestClient, verbs: FakeVerbs) -> None:
         ("/drain", {"node": "busy"}, 409, "NodeRefused", "no node other than busy"),
         ("/queries", {"queries": {"bad": {}}, "folder": "/"}, 422, "QueryError", "     ^^^^"),
         ("/moves", {"subject": "13", "to": "left"}, 500, "ServiceError", "internal error: ZeroDivisionError"),
-        ("/moves", {"subject": "hot"}, 400, "ServiceError", "to: Field required"),
-        ("/moves", {"subject": 5, "to": []}, 400, "ServiceError", "to: Input should be a valid string"),
-        ("/withdraw", {"names": "hot"}, 400, "ServiceError", "names: Input should be a valid list"),
-        ("/withdraw", [], 400, "ServiceError", "expected another request"),
+        ("/moves", {"subject": "hot"}, 400, "ServiceError", "to: is missing"),
+        ("/moves", {"subject": 5, "to": []}, 400, "ServiceError", "to: expected a text, got []"),
+        ("/withdraw", {"names": "hot"}, 400, "ServiceError", 'names: expected a list, got "hot"'),
+        (
+            "/withdraw",
+            [],
+            400,
+            "ServiceError",
+            "expected another request: the request: expected keys with values, got []",
+        ),
         ("/drain", None, 400, "ServiceError", "expected JSON"),
         ("/nowhere", {}, 404, "ServiceError", "docs/service.md"),
         ("/status", {}, 405, "ServiceError", "POST /status"),
@@ -116,7 +124,7 @@ def test_every_problem_comes_with_its_place(http: TestClient) -> None:
     }
 
 
-def test_a_loop_that_does_not_come_is_told_and_nothing_is_done(verbs: FakeVerbs, desk: Desk) -> None:
+def test_a_loop_that_does_not_come_is_told_and_nothing_is_done(verbs: FakeVerbs, desk: RequestQueue) -> None:
     http = TestClient(app.build(verbs, desk, TOKEN, patience_s=0.05), headers=AUTHORISED)
     answer = http.post("/withdraw", json={"names": ["q"]})
     assert answer.status_code == 503 and "it was not begun and will not be" in answer.json()["message"]
@@ -124,7 +132,7 @@ def test_a_loop_that_does_not_come_is_told_and_nothing_is_done(verbs: FakeVerbs,
     assert verbs.asked == []
 
 
-def test_a_verb_under_way_is_not_taken_back(desk: Desk) -> None:
+def test_a_verb_under_way_is_not_taken_back(desk: RequestQueue) -> None:
     begun, finish = threading.Event(), threading.Event()
 
     class Slow(FakeVerbs):
@@ -149,7 +157,7 @@ def test_a_verb_under_way_is_not_taken_back(desk: Desk) -> None:
     assert verbs.asked == [Withdraw(["q"])]
 
 
-def test_a_service_that_stops_says_so(verbs: FakeVerbs, desk: Desk) -> None:
+def test_a_service_that_stops_says_so(verbs: FakeVerbs, desk: RequestQueue) -> None:
     desk.close()
     http = TestClient(app.build(verbs, desk, TOKEN), headers=AUTHORISED)
     answer = http.get("/status")

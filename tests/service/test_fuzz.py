@@ -17,17 +17,17 @@ from starlette.testclient import TestClient
 from tests.nodes import quiet_node
 
 from towpath import job as jobs
-from towpath.api import Towpath
-from towpath.control.engine import Engine
-from towpath.control.housekeeping import Housekeeper
-from towpath.control.journal import Journal
-from towpath.control.pulse import Pulse
+from towpath.api.monitor import Monitor
+from towpath.api.running import Towpath
+from towpath.control.act.engine import Engine
+from towpath.control.act.housekeeping import Housekeeper
+from towpath.control.act.self_monitor import SelfMonitor
+from towpath.control.journal.journal import Journal
 from towpath.errors import RuntimeFailure, StoreError
-from towpath.monitor import Monitor
 from towpath.service import app
-from towpath.service.desk import Desk
+from towpath.service.request_queue import RequestQueue
 from towpath.service.verbs import JobVerbs
-from towpath.store import Store
+from towpath.store.layout import Store
 
 JOB = "streams: {clock: {source: {type: rate, rate: 100}}}\nnodes: {left: {type: embedded, cores: 1}}\n"
 SQL = "SELECT value FROM clock"
@@ -40,7 +40,7 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("job")
     (folder / "job.yaml").write_text(JOB)
     job = jobs.load(folder / "job.yaml")
-    store, desk, stopped, ready = Store(job.store), Desk(), threading.Event(), threading.Event()
+    store, desk, stopped, ready = Store(job.store), RequestQueue(), threading.Event(), threading.Event()
     built: list[TestClient] = []
     failed: list[BaseException] = []
 
@@ -48,7 +48,7 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         with ExitStack() as stack:
             journal = Journal(store.journal)  # belongs to this thread, as the engine does
             engine = stack.enter_context(Engine(store, journal, {"left": quiet_node()}, job.catalog))
-            running = Towpath(job, stack, engine, Housekeeper(store, None), Pulse(folder))
+            running = Towpath(job, stack, engine, Housekeeper(store, None), SelfMonitor(folder))
             verbs = JobVerbs(running, Monitor(engine.controller, store), store)
             headers = {"Authorization": "Bearer t"}
             built.append(TestClient(app.build(verbs, desk, "t"), headers=headers, raise_server_exceptions=False))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from towpath.client import find
 from towpath.errors import ServiceError
-from towpath.service.desk import Desk
+from towpath.service.client import find
+from towpath.service.request_queue import RequestQueue
 from towpath.service.server import serving
-from towpath.store import Store
+from towpath.store.layout import Store
 
 from .fakes import FakeVerbs, service
 
@@ -35,7 +35,7 @@ def test_a_failure_inside_takes_the_file_away_too(tmp_path: Path) -> None:
 def test_only_this_machine(tmp_path: Path, host: str) -> None:
     with (
         pytest.raises(ServiceError, match=r"SSH tunnel or a proxy with TLS; docs/service\.md"),
-        serving(FakeVerbs(), Desk(), Store(tmp_path), host),
+        serving(FakeVerbs(), RequestQueue(), Store(tmp_path), host),
     ):
         pass
 
@@ -45,6 +45,6 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         with (
             pytest.raises(ServiceError, match=f"127.0.0.1:{port}: the service cannot listen there: .*in use"),
-            serving(FakeVerbs(), Desk(), Store(tmp_path), port=port),
+            serving(FakeVerbs(), RequestQueue(), Store(tmp_path), port=port),
         ):
             pass

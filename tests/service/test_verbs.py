@@ -12,17 +12,17 @@ import pytest
 from tests.nodes import quiet_node
 
 from towpath import job as jobs
-from towpath.api import Towpath
-from towpath.control.engine import Engine
-from towpath.control.housekeeping import Housekeeper
-from towpath.control.journal import Journal
-from towpath.control.pulse import Pulse
+from towpath.api.monitor import Monitor
+from towpath.api.running import Towpath
+from towpath.control.act.engine import Engine
+from towpath.control.act.housekeeping import Housekeeper
+from towpath.control.act.self_monitor import SelfMonitor
+from towpath.control.journal.journal import Journal
 from towpath.errors import JobError, MoveRefused, NodeRefused, ProblemsError, QueryError, UnknownQueryError
-from towpath.monitor import Monitor
 from towpath.runtime.carriers import BatchDone, CarrierFailed, TriedOut
-from towpath.service.messages import Drain, Look, Migrate, Submit, Withdraw
+from towpath.service.messages import Drain, LookRequest, Migrate, Submit, Withdraw
 from towpath.service.verbs import JobVerbs
-from towpath.store import Store
+from towpath.store.layout import Store
 
 JOB = """
 streams: {clock: {source: {type: rate, rate: 100}}}
@@ -46,7 +46,7 @@ def running(tmp_path: Path, nodes: dict[str, Any]) -> Iterator[Towpath]:
     store = Store(job.store)
     with ExitStack() as stack:
         engine = stack.enter_context(Engine(store, Journal(store.journal), nodes, job.catalog))
-        yield Towpath(job, stack, engine, Housekeeper(store, None), Pulse(tmp_path))
+        yield Towpath(job, stack, engine, Housekeeper(store, None), SelfMonitor(tmp_path))
 
 
 @pytest.fixture
@@ -191,8 +191,8 @@ def test_the_status_of_a_job(verbs: JobVerbs, running: Towpath) -> None:
 
 def test_the_history_of_a_job(verbs: JobVerbs) -> None:
     submit(verbs, q=FILTER)
-    assert [h.kind for h in verbs.history(Look())] == ["submitted", "carrier started"]
-    assert [h.kind for h in verbs.history(Look(query="q"))] == ["submitted"]
+    assert [h.kind for h in verbs.history(LookRequest())] == ["submitted", "carrier started"]
+    assert [h.kind for h in verbs.history(LookRequest(query="q"))] == ["submitted"]
 
 
 def test_a_query_that_was_set_aside_is_listed_with_its_reason(

@@ -6,8 +6,9 @@ answer can be searched for with hundreds of queries in seconds, without starting
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -16,12 +17,14 @@ from pyspark.sql import functions as F
 from towpath.arrow import arrow_schema
 from towpath.lang import parse
 from towpath.lang.query import Query
-from towpath.plan.assignment import columns, log_columns, rows
+from towpath.plan import CarrierKinds
+from towpath.plan.assignment import TableChange, columns, log_columns, rows
 from towpath.plan.cut import plan
 from towpath.plan.pipeline import Pipeline
-from towpath.plan.templates import Template, merge_all, template_of
+from towpath.plan.templates import Template, merge_all, template_of, universal_for
 from towpath.schema import Catalog
-from towpath.spark.assignments import table_columns
+from towpath.spark import universal
+from towpath.spark.assignments import publish, table_columns
 from towpath.spark.carrier import build, column_types
 from towpath.spark.node import QUICK_JAVA, NodeSettings, open_session
 
@@ -32,18 +35,40 @@ def session(folder: Path) -> SparkSession:
     return open_session(NodeSettings(cores=2, memory="2g", spark=QUICK_JAVA), folder)
 
 
-def answers(spark: SparkSession, queries: Sequence[str], catalog: Catalog, tables: Tables) -> list[pa.Table]:
-    """What each query answers when all of them run together, on as few carriers as possible."""
+def answers(
+    spark: SparkSession,
+    queries: Sequence[str],
+    catalog: Catalog,
+    tables: Tables,
+    carriers: CarrierKinds = CarrierKinds.COMPILED,
+) -> list[pa.Table]:
+    """What each query answers when all of them run together, on as few carriers as possible.
+
+    Those of equal signatures share a fragment: the pipeline of the first of them is what runs.
+    """
+
+    def wanted(pipeline: Pipeline) -> Template:
+        wide = universal_for(pipeline) if carriers is CarrierKinds.UNIVERSAL else None
+        return template_of(pipeline) if wide is None else wide
+
     parsed = [parse(sql, catalog) for sql in queries]
     pipelines = [(n, p) for n, query in enumerate(parsed) for p in plan(query, catalog).pipelines]
     found: list[list[pa.Table]] = [[] for _ in parsed]
-    for template in merge_all(template_of(p) for _, p in pipelines):
-        mine = [(n, p) for n, p in pipelines if template.covers(template_of(p))]
+    for template in merge_all(wanted(p) for _, p in pipelines):
+        mine = [(n, p) for n, p in pipelines if template.covers(wanted(p))]
         pipelines = [pair for pair in pipelines if pair not in mine]
-        log = run(spark, template, [p for _, p in mine], catalog, tables)
-        for fragment, (n, pipeline) in enumerate(mine):
-            found[n].append(_answer(log, fragment, pipeline, template, parsed[n]))
+        shared = {_shared_as(p, template): p for _, p in reversed(mine)}
+        fragments = {key: fragment for fragment, key in enumerate(shared)}
+        log = run(spark, template, list(shared.values()), catalog, tables)
+        for n, pipeline in mine:
+            found[n].append(_answer(log, fragments[_shared_as(pipeline, template)], pipeline, template, parsed[n]))
     return [pa.concat_tables(parts) for parts in found]
+
+
+def _shared_as(pipeline: Pipeline, template: Template) -> Hashable:
+    """Equal for those that share a fragment; a universal one has only the plain columns of its own pipeline."""
+    plain = frozenset(o.column for o in pipeline.outputs if o.column is not None)
+    return pipeline.signature, plain if template.family.universal else None
 
 
 def run(
@@ -51,8 +76,14 @@ def run(
 ) -> pa.Table:
     """The results log of one carrier; the fragments are numbered in order."""
     inputs = [_input(spark, template, n, catalog, tables) for n in range(len(template.family.classes))]
-    schema = arrow_schema(table_columns(columns(template, column_types(template))))
+    made = columns(template, column_types(template))
     assigned = [row for number, pipeline in enumerate(pipelines) for row in rows(number, pipeline, template)]
+    if template.family.universal:
+        with TemporaryDirectory() as folder:
+            publish(Path(folder), 1, made, TableChange(assigned), by_version=True)
+            version = spark.createDataFrame([(1,)], "_version int")
+            return universal.build(template, inputs[0], version, Path(folder)).toArrow()
+    schema = arrow_schema(table_columns(made))
     table = pa.Table.from_pylist([{"_version": 0, **row} for row in assigned], schema)
     return build(template, inputs, spark.createDataFrame(table)).toArrow()
 

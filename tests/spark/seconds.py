@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from towpath.api import Towpath
+from towpath.api.running import Towpath
 from towpath.lang import parse
 from towpath.schema import Column, Stream, Type
 from towpath.streams.definition import StreamDef

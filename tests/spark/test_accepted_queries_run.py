@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.spark.folders import BEGINNING_US, HEADER, SECOND
 
-from towpath.api import start
+from towpath.api.running import start
 from towpath.arrow import arrow_schema
 from towpath.lang import parse
 from towpath.lang.budget import DEEPEST, MOST_WIDE
@@ -78,7 +78,7 @@ QUERIES = {
     "windows only": "SELECT window_start, window_end FROM s [RANGE 2 SECONDS SLIDE 1 SECOND] GROUP BY window_start",
     "HAVING only": "SELECT window_end FROM s [RANGE 2 SECONDS] HAVING true",
     "groups of a join": "SELECT a.k FROM s [RANGE 1 SECOND] AS a, s [RANGE 1 SECOND] AS b WHERE a.k = b.k GROUP BY a.k",
-    "constants": "SELECT 1 AS one, 'x' AS x, NOT true AS f, DATE '0001-01-01' AS d, - 9223372036854775807 AS m FROM s",
+    "constants": "SELECT 1 AS one, 'x' AS x, NOT true AS f, DATE '0001-01-01' AS d, - 9223372036854775808 AS m FROM s",
     "always": "SELECT k FROM s WHERE true AND 1 = 1 AND k = k",
     "never": "SELECT k FROM s WHERE false OR 1 > 2",
     "times": "SELECT k FROM s WHERE at < TIMESTAMP '9999-12-31 23:59:59.999999' AND d > '0001-01-01'",

@@ -11,7 +11,7 @@ import pytest
 
 import towpath
 from towpath.job import load
-from towpath.runtime.carriers import BatchDone, Event
+from towpath.runtime.carriers import BatchDone, CarrierEvent
 from towpath.spark import inputs
 
 SECOND = 1_000_000
@@ -49,7 +49,7 @@ def test_a_backlog_comes_in_bites(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "job.yaml").write_text(JOB)
     monkeypatch.setattr(inputs, "MOST_FILES", 3)
     monkeypatch.setattr(inputs, "MOST_ROWS", 4 * ROWS)
-    heard: list[Event] = []
+    heard: list[CarrierEvent] = []
     with towpath.start(load(tmp_path / "job.yaml")) as running:
         running.drain(heard.extend)
         answers = {name: running.results(name).column("n").to_pylist() for name in ("lone", "pair")}

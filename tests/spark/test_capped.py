@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from towpath import processes
 from towpath.spark import capped as module
+from towpath.spark import processes
 from towpath.spark.capped import capped, cpu_seconds
 
 TWO_BUSY_PROCESSES = "import os\nos.fork()\nwhile True: pass"

@@ -12,6 +12,7 @@ from tests.spark.batches import answers, run, session
 
 from towpath.arrow import ARROW
 from towpath.lang import parse
+from towpath.plan import CarrierKinds
 from towpath.plan.cut import plan
 from towpath.plan.templates import template_of
 from towpath.schema import Column, Stream, Type
@@ -63,8 +64,9 @@ def plain(value: float | datetime) -> float:
     return value if not isinstance(value, datetime) else value.replace(tzinfo=UTC).timestamp()
 
 
-def test_tuples_at_the_bounds(spark: SparkSession) -> None:
-    together = answers(spark, list(ANSWERS), CATALOG, TABLES)
+@pytest.mark.parametrize("carriers", [CarrierKinds.COMPILED, CarrierKinds.UNIVERSAL])
+def test_tuples_at_the_bounds(spark: SparkSession, carriers: CarrierKinds) -> None:
+    together = answers(spark, list(ANSWERS), CATALOG, TABLES, carriers)
     found = [sorted(tuple(map(plain, row.values())) for row in answer.to_pylist()) for answer in together]
     assert dict(zip(ANSWERS, found, strict=True)) == ANSWERS
 

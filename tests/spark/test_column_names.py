@@ -12,7 +12,7 @@ import pytest
 import yaml
 from tests.spark.folders import BEGINNING_US, HEADER, SECOND
 
-from towpath.api import start
+from towpath.api.running import start
 
 pytestmark = pytest.mark.spark
 

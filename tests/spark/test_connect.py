@@ -14,16 +14,16 @@ import pytest
 from tests.spark.folders import arrive, write_job
 
 from towpath import job as jobs
-from towpath.api import Towpath, start
-from towpath.control.watched import Watched
+from towpath.api.running import Towpath, start
+from towpath.config.nodes import ConnectNode
 from towpath.errors import RuntimeFailure
-from towpath.nodes import ConnectNode
+from towpath.lab.testing.drawing import plain_workload
+from towpath.lab.testing.running import EMBEDDED, run
+from towpath.runtime.remote_node import RemoteNode
 from towpath.spark import server
 from towpath.spark.connect import CLOSED, _connect, connect, session_id
 from towpath.spark.runtime import SparkRuntime
 from towpath.spark.server import Server
-from towpath.testing.drawing import plain_workload
-from towpath.testing.running import EMBEDDED, run
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
 
@@ -33,7 +33,7 @@ PATIENCE_S = 90
 # A controller in a process of its own, which is to be killed.
 CONTROLLER = """
 import sys, time
-from towpath.api import start
+from towpath.api.running import start
 with start(sys.argv[1]) as running:
     while running.results("big").num_rows < 2:
         running.poll()
@@ -74,7 +74,7 @@ def test_carriers_outlive_their_controller_and_are_found_again(endpoint: Server,
     arrive(tmp_path, "s", [(3, 5.0, 3)])
     with start(job) as running:
         (watched,) = running.engine._nodes.values()
-        assert isinstance(watched, Watched)
+        assert isinstance(watched, RemoteNode)
         wait_for_results(running, [1, 2, 3])
         assert isinstance(watched.inner, SparkRuntime) and watched.inner.adopted == ["c0"]
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from tests.seeds import SEEDS, SEEDS_ON_THE_MOVE
 
-from towpath.nodes import NodeDef
-from towpath.plan.cut import CUT, WHOLE
-from towpath.testing import Workload, example_workload, workloads
-from towpath.testing.queries import random_cuttable_shape
-from towpath.testing.running import ONE, TWO, run
+from towpath.config.nodes import NodeDef
+from towpath.lab.testing import Workload, example_workload, workloads
+from towpath.lab.testing.queries import random_cuttable_shape
+from towpath.lab.testing.running import ONE, TWO, run
+from towpath.plan import CUT, WHOLE
 
 pytestmark = pytest.mark.spark
 

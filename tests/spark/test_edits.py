@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from towpath.api import Towpath, start
+from towpath.api.running import Towpath, start
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]  # three runs of a job: too long for `make test`
 

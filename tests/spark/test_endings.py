@@ -13,7 +13,7 @@ import pytest
 import yaml
 from tests.spark.folders import BEGINNING_US, SECOND, arrive, write_job, write_other_stream
 
-from towpath.api import Reader, Towpath, start
+from towpath.api.running import Reader, Towpath, start
 
 pytestmark = pytest.mark.spark
 

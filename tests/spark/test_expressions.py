@@ -12,39 +12,39 @@ from itertools import islice
 from random import Random
 
 import duckdb
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.spark import edge_values, trees
+from tests.spark import trees
+from tests.spark.answers import (
+    BY_HAND,
+    CATALOG,
+    LARGEST,
+    SMALLEST,
+    TYPES,
+    by_duckdb,
+    database_of_edges,
+    describe,
+    different,
+    outputs,
+    sql_of,
+    table,
+)
 from tests.spark.batches import session
-from tests.spark.edge_values import COLUMNS
-from tests.spark.meanings import prepare
 from tests.spark.trees import Expr
 
-from towpath.arrow import ARROW, arrow_schema
+from towpath.arrow import arrow_schema
 from towpath.lang import parse
 from towpath.plan.assignment import in_table
-from towpath.plan.cut import plan
-from towpath.plan.pipeline import Bound, Output
-from towpath.schema import Column, Stream, Type
+from towpath.plan.pipeline import Bound
+from towpath.schema import Type
 from towpath.spark.carrier import SlotCompiler
 from towpath.verify import expected
 
 pytestmark = pytest.mark.spark
 
-AT = "moment"
-TYPES = {name: Type(type_) for name, type_ in COLUMNS.items()} | {"row": Type.INT, AT: Type.TIMESTAMP}
-CATALOG = {"e": Stream("e", tuple(Column(name, type_) for name, type_ in TYPES.items()), AT)}
 AT_ONCE = 200  # expressions in one DataFrame
-IN_A_QUERY = 40
 NESTED = 2_000 - len(list(trees.every_operation()))
-
-
-def table() -> pa.Table:
-    values = edge_values.rows() | {"row": list(range(edge_values.ROWS)), AT: [0] * edge_values.ROWS}
-    return pa.table({name: pa.array(values[name], ARROW[type_]) for name, type_ in TYPES.items()})
 
 
 @pytest.fixture(scope="module")
@@ -61,29 +61,8 @@ def rows(spark: SparkSession) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as con:
-        con.execute("SET TimeZone = 'UTC'")
-        prepare(con)
-        con.register("e_arrow", table())
-        times = ", ".join(
-            f"make_timestamp(epoch_us({name})) AS {name}" for name, t in TYPES.items() if t is Type.TIMESTAMP
-        )
-        con.execute(f"CREATE TABLE e AS SELECT * REPLACE ({times}) FROM e_arrow ORDER BY row")
+    with database_of_edges() as con:
         yield con
-
-
-def sql_of(expressions: Sequence[Expr]) -> str:
-    return f"SELECT row, {', '.join(f'{e.ours} AS c{n}' for n, e in enumerate(expressions))} FROM e"
-
-
-def outputs(expressions: Sequence[Expr]) -> list[Output]:
-    """As the planner sees them."""
-    found: list[Output] = []
-    rest = iter(expressions)
-    while some := list(islice(rest, IN_A_QUERY)):
-        (pipeline,) = plan(parse(sql_of(some), CATALOG), CATALOG).pipelines
-        found += pipeline.outputs[1:]
-    return found
 
 
 def by_spark(spark: SparkSession, rows: DataFrame, expressions: Sequence[Expr]) -> pa.Table:
@@ -108,34 +87,8 @@ def constants(spark: SparkSession, bounds: dict[int, Bound]) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pylist([{name: value for name, (_, value) in named.items()}], schema))
 
 
-def by_duckdb(con: duckdb.DuckDBPyConnection, expressions: Sequence[Expr]) -> pa.Table:
-    items = ", ".join(f"CAST({e.duck} AS {edge_values.DUCK[e.type]}) AS c{n}" for n, e in enumerate(expressions))
-    return con.sql(f"SELECT row, {items} FROM e ORDER BY row").to_arrow_table()
-
-
 def by_oracle(con: duckdb.DuckDBPyConnection, expressions: Sequence[Expr]) -> pa.Table:
     return expected(con, parse(sql_of(expressions), CATALOG), CATALOG).sort_by("row")
-
-
-def different(one: pa.ChunkedArray, other: pa.ChunkedArray, exact: bool) -> np.ndarray:
-    """The rows in which two columns differ."""
-    one, other = (_plain(column) for column in (one, other))
-    if pa.types.is_floating(one.type):
-        a, b = (c.to_numpy(zero_copy_only=False) for c in (one, other))
-        with np.errstate(invalid="ignore"):
-            near = a == b if exact else np.isclose(a, b, rtol=1e-12, atol=0)
-        same = near | (np.isnan(a) & np.isnan(b))
-    else:
-        same = pc.fill_null(pc.equal(one, other), True).to_numpy(zero_copy_only=False)
-    nulls = [c.is_null().to_numpy(zero_copy_only=False) for c in (one, other)]
-    return np.flatnonzero((nulls[0] != nulls[1]) | (~nulls[0] & ~same))
-
-
-def _plain(column: pa.ChunkedArray) -> pa.Array:
-    plain = column.combine_chunks()
-    if pa.types.is_timestamp(plain.type):
-        return plain.cast(pa.timestamp("us")).cast(pa.int64())
-    return plain.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(plain.type) else plain
 
 
 def wrong(
@@ -153,11 +106,12 @@ def wrong(
     return found
 
 
-def describe(who: str, e: Expr, n: int, right: pa.Table, answer: pa.Table, bad: np.ndarray) -> str:
-    row = int(bad[0])
-    values = {name: v for name, v in ((c, edge_values.rows()[c][row]) for c in COLUMNS) if name in e.ours}
-    shown = f"{who}: {e.ours} with {values}"
-    return f"{shown}: expected {right.column(n + 1)[row]}, got {answer.column(n + 1)[row]} ({len(bad)} rows)"
+def test_extreme_integers_by_hand(spark: SparkSession) -> None:
+    for bounds in (SMALLEST, LARGEST):
+        row = spark.createDataFrame([(0, bounds["i2"], bounds["b2"])], "i0_row int, i0_i2 int, i0_b2 bigint")
+        cases = [(Expr(type_, sql, ""), answer) for sql, type_, at, answer in BY_HAND if at is bounds]
+        (found,) = by_spark(spark, row, [e for e, _ in cases]).drop_columns("i0_row").to_pylist()
+        assert list(found.values()) == [answer for _, answer in cases], [e.ours for e, _ in cases]
 
 
 def test_every_operation_at_the_edges(

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.spark.folders import BEGINNING_US, SECOND, arrive, write_job
 
-from towpath.api import Towpath, start
-from towpath.control.records import CarrierRecord
+from towpath.api.running import Towpath, start
+from towpath.config.settings import NOW
+from towpath.control.state.records import CarrierRecord
 from towpath.job import QueryDef
-from towpath.settings import NOW
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.spark.folders import BEGINNING_US, SECOND, arrive, write_job, write_other_stream, write_query
 
-from towpath.api import Towpath, start
-from towpath.control.history import Kind
-from towpath.control.journal import Journal
-from towpath.runtime.carriers import BatchDone, Event
+from towpath.api.running import Towpath, start
+from towpath.control.journal.journal import Journal
+from towpath.control.state.history import EventKind
+from towpath.runtime.carriers import BatchDone, CarrierEvent
 from towpath.spark.runtime import SparkRuntime
 
 pytestmark = pytest.mark.spark
@@ -30,7 +30,7 @@ def wait_for(running: Towpath, what: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def settle(running: Towpath, watch: Callable[[list[Event]], None] | None = None) -> None:
+def settle(running: Towpath, watch: Callable[[list[CarrierEvent]], None] | None = None) -> None:
     running.engine.settle()
     running.poll(watch)
 
@@ -89,7 +89,7 @@ def test_queries_come_change_and_go_without_a_restart(tmp_path: Path) -> None:
     with start(job) as running:
         arrive(tmp_path, "s", [(1, 50.0, 1)])
         settle(running)
-        events: list[Event] = []
+        events: list[CarrierEvent] = []
         write_query(tmp_path, "b", "SELECT k FROM s WHERE x < 10")
         write_query(tmp_path, "a", "SELECT k, x FROM s WHERE x > 20")
         write_query(tmp_path, "broken", "SELECT nothing FROM s WHERE")
@@ -178,5 +178,5 @@ def test_a_carrier_that_somebody_else_stops_is_started_again(tmp_path: Path) -> 
         running.drain()
         assert sorted(running.results("q")["k"].to_pylist()) == [1, 2]
     with closing(Journal(tmp_path / "job.store" / "journal.sqlite", read_only=True)) as journal:
-        told = [entry.text for entry in journal.history() if entry.kind is Kind.CARRIER_RESTARTED]
+        told = [entry.text for entry in journal.history() if entry.kind is EventKind.CARRIER_RESTARTED]
     assert told == ["carrier c0 stopped: somebody else stopped it; it is started again"]

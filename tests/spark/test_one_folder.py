@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.spark.folders import HEADER, arrive
 
-from towpath.api import start
+from towpath.api.running import start
 
 pytestmark = pytest.mark.spark
 

@@ -13,15 +13,15 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 from tests.spark.seconds import arrive, stream, wrong
 
-from towpath.api import Towpath, start
-from towpath.control.history import Kind
-from towpath.control.journal import Journal
+from towpath.api.running import Towpath, start
+from towpath.config.nodes import ConnectNode, NodeDef
+from towpath.control.journal.journal import Journal
+from towpath.control.state.history import EventKind
 from towpath.job import Job, QueryDef, ResultsDef
-from towpath.nodes import ConnectNode, NodeDef
+from towpath.lab.testing.running import ONE
 from towpath.spark import server
 from towpath.spark.expressions import RULES, Compiler
-from towpath.store import Store
-from towpath.testing.running import ONE
+from towpath.store.layout import Store
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
 
@@ -78,7 +78,7 @@ def test_one_query_fails_and_twenty_go_on(tmp_path: Path, monkeypatch: pytest.Mo
         assert wrong(running, BAD, pa.concat_tables(fed)) == [], "for the times that they answered for"
         assert not running.engine.guard.troubles
     journal = Journal(Store(made.store).journal, read_only=True)
-    assert {e.query for e in journal.history() if e.kind is Kind.SET_ASIDE} == set(BAD)
+    assert {e.query for e in journal.history() if e.kind is EventKind.SET_ASIDE} == set(BAD)
     journal.close()
     assert not list((made.store / "trials").glob("*")), "copies are thrown away"
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from towpath import job as jobs
-from towpath.api import start
+from towpath.api.running import start
 from towpath.lang import parse
 from towpath.verify import differences
 from towpath.verify.answer import answer
@@ -138,6 +138,7 @@ def kill_rounds(folder: Path, seed: int, rounds: int) -> None:
     compare_all(job, folder)
 
 
+@pytest.mark.live
 def test_killed_twice(tmp_path: Path) -> None:
     kill_rounds(tmp_path, seed=1, rounds=2)
 

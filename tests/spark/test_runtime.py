@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from towpath.spark.failures import BUSY, BUSY_S, PAUSES_S, StoppedByOthers, headline, is_outside, pause_after, reason
 from towpath.spark.runtime import SparkRuntime
-from towpath.store import Store
+from towpath.store.layout import Store
 
 OFTEN = len(PAUSES_S) + 1
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from towpath.api import Towpath
-from towpath.nodes import ConnectNode
+from towpath.api.running import Towpath
+from towpath.config.nodes import ConnectNode
+from towpath.lab.testing.drawing import plain_workload
+from towpath.lab.testing.running import run
 from towpath.spark import server
-from towpath.testing.drawing import plain_workload
-from towpath.testing.running import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.spark.folders import BEGINNING_US, HEADER, SECOND, arrive, write_query
 
-from towpath.api import Towpath, start
+from towpath.api.running import Towpath, start
 
 pytestmark = pytest.mark.spark
 

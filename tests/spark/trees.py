@@ -52,7 +52,7 @@ def literal(value: object) -> Expr:
         case bool():
             return Expr(BOOL, str(value).lower(), str(value).upper())
         case int():
-            type_ = INT if abs(value) < 2**31 else BIG
+            type_ = INT if -(2**31) <= value < 2**31 else BIG
             return Expr(type_, str(value), f"CAST({value} AS BIGINT)")
         case float():
             return Expr(DBL, repr(value), f"CAST('{value!r}' AS DOUBLE)")
@@ -68,7 +68,7 @@ def literal(value: object) -> Expr:
 
 
 LITERALS = {
-    type_: [literal(v) for v in values if v is not None and v != -(2**63) and not (type_ == DBL and not np.isfinite(v))]
+    type_: [literal(v) for v in values if v is not None and not (type_ == DBL and not np.isfinite(v))]
     for type_, values in EDGES.items()
 }
 LITERALS[INT] = [e for e in LITERALS[INT] if e.type == INT]
@@ -251,7 +251,9 @@ def _whole(name: str) -> Operation:
 
 def _negative(a: Expr) -> Expr:
     type_ = DBL if a.type == DBL else BIG
-    return Expr(type_, f"(- {a.ours})", f"(- {a.duck})" if type_ == DBL else f"TRY(- {a.duck})")
+    return Expr(
+        type_, f"(- {a.ours})", f"(- {a.duck})" if type_ == DBL else f"TRY_CAST(- CAST({a.duck} AS HUGEINT) AS BIGINT)"
+    )
 
 
 PATTERNS = ("", "%", "_", "__", "a%", "%a", "%a%b%", "A_C", "%_%", "1%", "2026-__-%", "%\\%", "😀_", "_%😀%", "%ß%")

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from towpath.bites import MOST_ROWS
 from towpath.errors import StreamError
 from towpath.streams import feed as feeds
-from towpath.streams.feed import Feed, Position
+from towpath.streams.bites import MOST_ROWS
+from towpath.streams.feed import Feed, FeedPosition
 from towpath.streams.rejected import rejected
 
 SECOND = 1_000_000
@@ -86,7 +86,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def rows(feed: Feed, start: Position, end: Position) -> Rows:
+def rows(feed: Feed, start: FeedPosition, end: FeedPosition) -> Rows:
     found: Rows = Counter()
     for batch in feed.read(feed.slices(start, end)):
         times = batch.column("at").cast(pa.int64()).to_pylist()
@@ -124,8 +124,8 @@ def test_slices_hold_every_row_once_aligned_and_again_the_same(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), most_rows=most_rows)
-        feed, position, seen = bench.feed(), Position(), Counter[tuple[str, int, int]]()
-        history: list[tuple[Position, Position, Rows]] = []
+        feed, position, seen = bench.feed(), FeedPosition(), Counter[tuple[str, int, int]]()
+        history: list[tuple[FeedPosition, FeedPosition, Rows]] = []
         for step, reopen in zip(steps, reopened, strict=False):
             if step is not None:
                 _write(bench, *step)
@@ -136,7 +136,7 @@ def test_slices_hold_every_row_once_aligned_and_again_the_same(
             _check_aligned(bench, new, seen)
             history.append((position, end, new))
             seen += new
-            position = Position.from_json(json.loads(json.dumps(end.to_json())))
+            position = FeedPosition.from_json(json.loads(json.dumps(end.to_json())))
         bench.drain()
         while (end := feed.advance(position)) != position:
             seen += rows(feed, position, end)
@@ -170,10 +170,10 @@ def test_a_stream_without_rows_holds_the_others_back(bench: Bench) -> None:
     bench.write("a", 10)
     bench.write("b", 10)
     feed = bench.feed()
-    assert rows(feed, Position(), feed.advance(Position())) == Counter()
+    assert rows(feed, FeedPosition(), feed.advance(FeedPosition())) == Counter()
     bench.write("c", 7)
-    end = feed.advance(Position())
-    assert rows(feed, Position(), end) == Counter({("c", 2, 7): 1})
+    end = feed.advance(FeedPosition())
+    assert rows(feed, FeedPosition(), end) == Counter({("c", 2, 7): 1})
 
 
 def test_a_backlog_comes_in_bites_by_event_time(bench: Bench) -> None:
@@ -181,7 +181,7 @@ def test_a_backlog_comes_in_bites_by_event_time(bench: Bench) -> None:
     for begin in range(0, 300, 100):
         for name in STREAMS[::-1]:
             bench.write(name, *range(begin, begin + 100))
-    feed, position, bites = bench.feed(), Position(), []
+    feed, position, bites = bench.feed(), FeedPosition(), []
     while (end := feed.advance(position)) != position:
         bites.append(rows(feed, position, end))
         position = end
@@ -195,7 +195,7 @@ def test_a_late_file_is_not_withheld(bench: Bench) -> None:
     for name in STREAMS:
         bench.write(name, 20)
     feed = bench.feed()
-    first = feed.advance(Position())
+    first = feed.advance(FeedPosition())
     bench.write("a", 3)
     assert rows(feed, first, feed.advance(first)) == Counter({("a", 3, 3): 1})
 
@@ -206,7 +206,7 @@ def test_a_late_file_does_not_take_its_stream_back(bench: Bench, newest: int, la
         bench.write(name, newest)
     bench.write("a", late)
     feed = bench.feed()
-    assert rows(feed, Position(), feed.advance(Position())) == bench.written
+    assert rows(feed, FeedPosition(), feed.advance(FeedPosition())) == bench.written
 
 
 def test_a_silent_stream_holds_nobody_back_any_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,13 +216,13 @@ def test_a_silent_stream_holds_nobody_back_any_longer(tmp_path: Path, monkeypatc
     feed = bench.feed()
     bench.write("a", 50)
     bench.write("b", 40)
-    assert not rows(feed, Position(), feed.advance(Position()))
+    assert not rows(feed, FeedPosition(), feed.advance(FeedPosition()))
     now += 9
     bench.write("a", 60)
-    feed.advance(Position())
+    feed.advance(FeedPosition())
     now += 2  # c has been silent for 11 s, b for 11 s, a for 2 s
-    end = feed.advance(Position())
-    assert rows(feed, Position(), end) == bench.written
+    end = feed.advance(FeedPosition())
+    assert rows(feed, FeedPosition(), end) == bench.written
     now += 20  # all are
     assert feed.advance(end) == end
 
@@ -234,7 +234,7 @@ def test_silence_counts_from_when_others_wait(tmp_path: Path, monkeypatch: pytes
     feed = bench.feed()
     bench.write("a", 50)
     bench.write("b", 50)
-    first = feed.advance(Position())
+    first = feed.advance(FeedPosition())
     now += 1000  # both are silent, and nobody waits
     bench.write("a", 60)
     assert feed.advance(first).released_us == 50 * SECOND
@@ -256,46 +256,46 @@ def test_catching_up_waits_for_all_whatever_their_patience(tmp_path: Path, monke
     bench.write("a", 50)
     bench.write("b", 40)
     bench.drain(close=False)
-    assert feed.advance(Position()).released_us == 40 * SECOND
+    assert feed.advance(FeedPosition()).released_us == 40 * SECOND
     now += 1000
-    assert feed.advance(Position()).released_us == 40 * SECOND
+    assert feed.advance(FeedPosition()).released_us == 40 * SECOND
 
 
 def test_draining_releases_what_is_there(bench: Bench) -> None:
     bench.write("a", 10, 50)
     feed = bench.feed()
     bench.drain()
-    assert rows(feed, Position(), feed.advance(Position())) == bench.written
+    assert rows(feed, FeedPosition(), feed.advance(FeedPosition())) == bench.written
 
 
 def test_a_line_that_a_crash_cut_short_is_written_again(bench: Bench) -> None:
     for name in STREAMS:
         bench.write(name, 10)
-    end = bench.feed().advance(Position())
+    end = bench.feed().advance(FeedPosition())
     index = bench.root / "store" / "files"
     whole = index.read_bytes()
     index.write_bytes(whole[:-7])
     again = bench.feed()
-    assert again.advance(Position()) == end
+    assert again.advance(FeedPosition()) == end
     assert index.read_bytes() == whole
-    assert rows(bench.feed(), Position(), end) == bench.written
+    assert rows(bench.feed(), FeedPosition(), end) == bench.written
 
 
 def test_another_process_sees_what_was_found(bench: Bench) -> None:
     reader, planner = bench.feed(), bench.feed()
     for name in STREAMS:
         bench.write(name, 10)
-    end = planner.advance(Position())
-    assert rows(reader, Position(), end) == bench.written
+    end = planner.advance(FeedPosition())
+    assert rows(reader, FeedPosition(), end) == bench.written
 
 
 def test_a_file_that_vanishes_stops_the_feed_and_is_named(bench: Bench) -> None:
     paths = [bench.write(name, 10) for name in STREAMS]
     feed = bench.feed()
-    end = feed.advance(Position())
+    end = feed.advance(FeedPosition())
     paths[1].unlink()
     with pytest.raises(StreamError, match=f"{paths[1]}: .* put it back"):
-        rows(feed, Position(), end)
+        rows(feed, FeedPosition(), end)
 
 
 def told(bench: Bench) -> list[tuple[str, int | None, int]]:
@@ -308,21 +308,21 @@ def test_a_damaged_file_stops_nobody_and_is_taken_in_when_it_is_repaired(bench: 
     bad = bench.root / "b" / "bad.parquet"
     bad.write_bytes(b"half of a file")
     feed = bench.feed()
-    end = feed.advance(Position())
-    assert rows(feed, Position(), end) == bench.written
+    end = feed.advance(FeedPosition())
+    assert rows(feed, FeedPosition(), end) == bench.written
     assert told(bench) == [("bad.parquet", None, 0)]
     assert bench.feed().advance(end) == end
     bench.write("b", 10).replace(bad)
     again = bench.feed().advance(end)
     assert rows(bench.feed(), end, again) == Counter({("b", 3, 10): 1})
     assert told(bench) == []
-    assert rows(bench.feed(), Position(), end) + rows(bench.feed(), end, again) == bench.written
+    assert rows(bench.feed(), FeedPosition(), end) + rows(bench.feed(), end, again) == bench.written
 
 
 def test_a_file_that_changes_after_it_was_taken_in_is_told_of(bench: Bench) -> None:
     first, *_ = [bench.write(name, 10) for name in STREAMS]
     feed = bench.feed()
-    end = feed.advance(Position())
+    end = feed.advance(FeedPosition())
     bench.write("a", 10, 10).replace(first)
     assert feed.advance(end) == end
     assert bench.feed().advance(end) == end
@@ -334,10 +334,10 @@ def test_old_files_are_read_whatever_came_before(bench: Bench) -> None:
     feed = bench.feed()
     for name in STREAMS:
         bench.write(name, 10)
-    end = feed.advance(Position())
+    end = feed.advance(FeedPosition())
     os.utime(bench.write("a", 10), (10, 10))
     again = feed.advance(end)
-    assert rows(feed, Position(), end) + rows(feed, end, again) == bench.written
+    assert rows(feed, FeedPosition(), end) + rows(feed, end, again) == bench.written
 
 
 CELL = st.sampled_from(["1", "x", "", "7", "1.5", '"3"', "2,2"])
@@ -363,7 +363,7 @@ def test_a_row_is_either_read_once_or_refused_once(files: list[list[tuple[str, s
             "rejected": str(root / "rejected"),
             "streams": [{"name": "s", "source": source, "part": None, "idle_after_ms": 0}],
         }
-        positions = {name: Position() for name in ("one", "other")}
+        positions = {name: FeedPosition() for name in ("one", "other")}
         seen: dict[str, Rows] = {name: Counter() for name in positions}
         good: Rows = Counter()
         bad = Counter[tuple[str, int]]()
@@ -397,7 +397,7 @@ def generated(root: Path, rows: int | None, rate: int = 100) -> Bench:
     return Bench(root, (), more=[{"name": "g", "source": source, "idle_after_ms": 0}])
 
 
-def count(feed: Feed, start: Position, end: Position) -> int:
+def count(feed: Feed, start: FeedPosition, end: FeedPosition) -> int:
     return sum(piece.rows for piece in feed.slices(start, end))
 
 
@@ -405,8 +405,8 @@ def test_a_generator_runs_with_the_clock(tmp_path: Path, monkeypatch: pytest.Mon
     now = 3 * SECOND
     monkeypatch.setattr(feeds.time, "time_ns", lambda: now * 1000)
     feed = generated(tmp_path, None).feed()
-    first = feed.advance(Position())
-    assert count(feed, Position(), first) == 300
+    first = feed.advance(FeedPosition())
+    assert count(feed, FeedPosition(), first) == 300
     now += SECOND
     assert count(feed, first, feed.advance(first)) == 100
     now -= 2 * SECOND  # a clock that is set back
@@ -417,7 +417,7 @@ def test_a_generator_catches_up_in_bites(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(feeds.time, "time_ns", lambda: 60 * SECOND * 1000)
     bench = generated(tmp_path, None)
     bench.most_rows = 1000
-    feed, position, bites = bench.feed(), Position(), []
+    feed, position, bites = bench.feed(), FeedPosition(), []
     while (end := feed.advance(position)) != position:
         bites.append(count(feed, position, end))
         position = end
@@ -431,7 +431,7 @@ def test_draining_runs_a_generator_to_its_end_in_bites(
     bench = generated(tmp_path, rows, rate)
     bench.most_rows = 1000
     bench.drain(at_us=5 * SECOND)
-    feed, position, bites = bench.feed(), Position(), []
+    feed, position, bites = bench.feed(), FeedPosition(), []
     while (end := feed.advance(position)) != position:
         bites.append(count(feed, position, end))
         position = end

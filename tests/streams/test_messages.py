@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from towpath.streams.messages import KEY, OFFSET, PARTITION, VALUE, Reader
+from towpath.streams.messages import KEY, OFFSET, PARTITION, VALUE, MessageReader
 from towpath.streams.reading import Form, read, read_messages
 from towpath.streams.rejected import rejected
 
@@ -76,9 +76,9 @@ def batch(*messages: tuple[int, int, str | None]) -> pa.RecordBatch:
 
 
 def test_bad_messages_are_written_down_once_however_they_are_read(tmp_path: Path) -> None:
-    def reader(*streams: str) -> Reader:
+    def reader(*streams: str) -> MessageReader:
         names = [f"c{n}" for n in range(len(SCHEMA))]
-        return Reader("orders", streams, SCHEMA.serialize().to_pybytes(), "at", names, str(tmp_path))
+        return MessageReader("orders", streams, SCHEMA.serialize().to_pybytes(), "at", names, str(tmp_path))
 
     messages = [(0, 7, GOOD), (0, 8, "no JSON"), (1, 7, None), (1, 8, "{}"), (1, 9, GOOD)]
     for pieces in ([messages], [messages[:2], messages[2:]], [messages]):

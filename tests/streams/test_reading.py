@@ -385,3 +385,46 @@ def test_an_open_quote_says_how_much_it_takes_in(tmp_path: Path) -> None:
     assert rows["id"].to_pylist() == [1]
     assert reject.line == 3
     assert reject.reason.endswith("It takes in the 2 lines behind it, up to the end of the file.")
+
+
+FEW = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+
+
+def places(path: Path, content: str, schema: pa.Schema = FEW) -> list[tuple[int | None, str]]:
+    path.write_text(content, newline="")
+    return [(reject.line, reject.text) for reject in read(str(path), Form("csv", schema, "at"))[1]]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
+def test_a_row_that_is_refused_has_its_line_and_its_text(tmp_path: Path, end: str) -> None:
+    lines = ["id,at", f"1,{GOOD}", "", "1,infinity", "", "", f"z,{GOOD}", "2,-infinity", "", "3,"]
+    found = places(tmp_path / "a.csv", end.join(lines) + end)
+    assert found == [(4, "1,infinity"), (7, f"z,{GOOD}"), (8, "2,-infinity"), (10, "3,")]
+
+
+def test_a_row_of_several_lines_has_the_text_of_all(tmp_path: Path) -> None:
+    schema = FEW.append(pa.field("s", pa.string()))
+    assert places(tmp_path / "a.csv", 'id,s,at\n\n1,"a\n\nb",infinity\n2,c,infinity\n', schema) == [
+        (3, '1,"a\n\nb",infinity'),
+        (6, "2,c,infinity"),
+    ]
+
+
+def test_an_empty_line_is_no_row_where_there_is_one_column(tmp_path: Path) -> None:
+    only = pa.schema([("at", pa.timestamp("us", "UTC"))])
+    assert places(tmp_path / "a.csv", f"at\n\n{GOOD}\n\n\nz\n\n", only) == [(6, "z")]
+
+
+@pytest.mark.parametrize("header", [" id,at", "id ,at", '"  id ", at'])
+def test_blanks_around_a_name_of_the_header_do_not_count(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n1,{GOOD}\n")
+    assert DATABASE.sql(f"SELECT * FROM read_csv('{path}')").columns == FEW.names
+    assert read(str(path), Form("csv", FEW, "at"))[0].column("id").to_pylist() == [1]
+
+
+def test_a_column_whose_name_has_blanks_is_found_by_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f" id,at\n1,{GOOD}\n")
+    schema = pa.schema([(" id", pa.int64()), FEW.field("at")])
+    assert read(str(path), Form("csv", schema, "at"))[0].column(" id").to_pylist() == [1]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from towpath.schema import SchemaClass
 from towpath.streams.definition import StreamDef, StreamText, define, is_native
-from towpath.streams.versions import Version, Versions, carried_on
+from towpath.streams.versions import StreamVersion, Versions, carried_on
 
 HERE = str(Path(__file__).parent)
 SCHEMA = {"k": "bigint", "at": "timestamp"}
@@ -36,7 +36,7 @@ def job(*streams: StreamDef) -> dict[str, StreamDef]:
 
 def again(before: Versions, now: dict[str, StreamDef], read: set[SchemaClass] | None = None) -> Versions:
     """As after a run with carriers of every class, through the journal."""
-    stored = [Version.from_json(json.loads(json.dumps(v.to_json()))) for v in before.all]
+    stored = [StreamVersion.from_json(json.loads(json.dumps(v.to_json()))) for v in before.all]
     classes = {v.definition.stream.schema_class for v in before.all} if read is None else read
     return carried_on(now, stored, classes)
 

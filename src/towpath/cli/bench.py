@@ -13,21 +13,25 @@ import click
 from rich.live import Live
 from rich.table import Table
 
-from towpath.bench import KIND_NAMES
 from towpath.cli.output import MESSAGES, json_option, print_data
+from towpath.lab.bench import KIND_NAMES, MIXED_KINDS
 
 if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help` need not pay
-    from towpath.bench.moving import Report as MovesReport
-    from towpath.bench.sharing import Comparison, Report, Tell
+    from towpath.lab.bench.moving import MovingReport
+    from towpath.lab.bench.sharing import Comparison, SharingReport, Tell
 
 COLUMNS = ("plain", "towpath", "single")
 
 
 def _kinds(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    return _some_of(KIND_NAMES, value)
+
+
+def _some_of(known: tuple[str, ...], value: str) -> tuple[str, ...]:
     kinds = tuple(dict.fromkeys(k.strip() for k in value.split(",") if k.strip()))
-    unknown = [k for k in kinds if k not in KIND_NAMES]
+    unknown = [k for k in kinds if k not in known]
     if unknown or not kinds:
-        raise click.BadParameter(f"expected some of {', '.join(KIND_NAMES)}, separated by commas, got {value!r}")
+        raise click.BadParameter(f"expected some of {', '.join(known)}, separated by commas, got {value!r}")
     return kinds
 
 
@@ -49,9 +53,9 @@ def sharing(kinds: tuple[str, ...], seconds: float | None, most: int | None, qui
     counts when 95% of the triggers take 2 seconds at most and no backlog grows. Leave the machine alone meanwhile; a
     full run takes about an hour.
     """
-    from towpath.bench.sharing import QUICK, Plan, run
+    from towpath.lab.bench.sharing import QUICK, SharingPlan, run
 
-    plan = replace(QUICK if quick else Plan(), kinds=kinds)
+    plan = replace(QUICK if quick else SharingPlan(), kinds=kinds)
     if seconds is not None:
         plan = replace(plan, pace=replace(plan.pace, measure_s=seconds))
     if most is not None:
@@ -87,7 +91,7 @@ def _steps(cells: dict[str, dict[str, str]]) -> Table:
     return table
 
 
-def _limits(report: Report) -> Table:
+def _limits(report: SharingReport) -> Table:
     table = Table("queries that keep up", "plain Spark", "towpath", "ratio", "one query alone, throughput")
     for kind, found in report.comparisons.items():
         alone = f"{report.singles[kind].ratio:.2f} of a query written by hand"
@@ -99,7 +103,7 @@ def _ratio(found: Comparison) -> str:
     return "" if found.ratio is None else f"{found.ratio:,.0f}"
 
 
-def _phases(report: Report) -> Table:
+def _phases(report: SharingReport) -> Table:
     table = Table("at the limit", "95% of triggers within", "state rows", "where the time of a trigger goes")
     for kind, found in report.comparisons.items():
         for name, limit in (("plain Spark", found.plain), ("towpath", found.towpath)):
@@ -109,11 +113,46 @@ def _phases(report: Report) -> Table:
     return table
 
 
-def _submitted(report: Report) -> str:
+def _submitted(report: SharingReport) -> str:
     late = report.late
     return (
         f"one more query for {late.running:,} running ones: first result after {late.triggers} triggers "
         f"({late.seconds:.1f} s), {late.carriers_started} carriers started"
+    )
+
+
+def _mixed_kinds(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    return _some_of(MIXED_KINDS, value)
+
+
+@command.command("mixed", epilog="Example: towpath bench mixed --kinds filters,windows --json")
+@click.option("--kinds", default=",".join(MIXED_KINDS), show_default=True, callback=_mixed_kinds, help="What to draw.")
+@click.option("--carriers", type=click.Choice(["compiled", "universal", "auto"]), default="auto", show_default=True)
+@click.option("--max", "most", type=click.IntRange(min=5), help="The most queries tried.  [default: 10000]")
+@click.option("--quick", is_flag=True, help="Only see whether everything works: small numbers that mean nothing.")
+@json_option
+def mixed(kinds: tuple[str, ...], carriers: str, most: int | None, quick: bool, as_json: bool) -> None:
+    """Find out how many queries of different shapes plain Spark and towpath keep up with.
+
+    Five queries of each shape, at 5,000 rows a second with durable results, on 2 cores, with a trigger every second. A
+    number counts when 95% of the triggers take 2 seconds at most and no backlog grows. Leave the machine alone
+    meanwhile; a full run takes about half an hour.
+    """
+    from towpath.lab.bench.mixed import QUICK, MixedPlan, run, shapes_of
+    from towpath.plan import CarrierKinds
+
+    plan = replace(QUICK if quick else MixedPlan(), kinds=kinds, carriers=CarrierKinds(carriers))
+    with _progress() as tell:
+        report = run(plan if most is None else replace(plan, most=most), tell)
+    if as_json:
+        click.echo(json.dumps(report.to_json()))
+        return
+    table = Table("keeps up", "shapes", "queries")
+    for name, limit in (("plain Spark", report.plain), ("towpath", report.towpath)):
+        table.add_row(name, f"{shapes_of(limit.n):,}", str(limit))
+    started = report.started
+    print_data(
+        table, f"{started.carriers} carriers; all had answered {started.seconds:.1f} s after the start of the job"
     )
 
 
@@ -129,9 +168,9 @@ def moves(moves: int | None, rate: int | None, quick: bool, as_json: bool) -> No
     states differ in size. Every query is compared with DuckDB at the end. In the same run a query written by hand is
     stopped and started elsewhere from its checkpoint. Leave the machine alone meanwhile; it takes about five minutes.
     """
-    from towpath.bench.moving import QUICK, Plan, run
+    from towpath.lab.bench.moving import QUICK, MovingPlan, run
 
-    plan = QUICK if quick else Plan()
+    plan = QUICK if quick else MovingPlan()
     plan = replace(plan, moves=moves or plan.moves, rate=rate or plan.rate)
     with _progress() as tell:
         report = run(plan, lambda text: tell("moves", "towpath", text))
@@ -151,7 +190,7 @@ def moves(moves: int | None, rate: int | None, quick: bool, as_json: bool) -> No
     )
 
 
-def _moved(report: MovesReport) -> Table:
+def _moved(report: MovingReport) -> Table:
     table = Table("moved", "moves", "added delay, median", "worst", "delay of those that stay", "until the fence")
     for kind in report.kinds:
         moves = report.of(kind)
@@ -172,10 +211,10 @@ def nodes(quick: bool, as_json: bool) -> None:
     killed under load: how soon that is noticed, how soon its queries answer again, and whether those with two copies
     pause. Leave the machine alone meanwhile; it takes about five minutes.
     """
-    from towpath.bench.nodes import QUICK, Plan, run
+    from towpath.lab.bench.nodes import QUICK, NodesPlan, run
 
     with _progress() as tell:
-        report = run(QUICK if quick else Plan(), lambda text: tell("nodes", "towpath", text))
+        report = run(QUICK if quick else NodesPlan(), lambda text: tell("nodes", "towpath", text))
     if as_json:
         click.echo(json.dumps(report.to_json()))
         return
@@ -201,10 +240,10 @@ def links(quick: bool, as_json: bool) -> None:
     Throughput of a backlog, and in a steady stream the delay of results and the CPU time. Leave the machine alone
     meanwhile; it takes about five minutes.
     """
-    from towpath.bench.links import QUICK, Plan, run
+    from towpath.lab.bench.links import QUICK, LinksPlan, run
 
     with _progress() as tell:
-        report = run(QUICK if quick else Plan(), lambda text: tell("links", "towpath", text))
+        report = run(QUICK if quick else LinksPlan(), lambda text: tell("links", "towpath", text))
     if as_json:
         click.echo(json.dumps(report.to_json()))
         return
@@ -226,10 +265,10 @@ def month(quick: bool, as_json: bool) -> None:
     10,000 queries stand, and every hour one in a hundred is replaced. The clock is the bench's and Spark is left out;
     journal, assignment tables, results logs and sinks are real. It takes about five minutes.
     """
-    from towpath.bench.month import QUICK, Plan, run
+    from towpath.lab.bench.month import QUICK, MonthPlan, run
 
     with _progress() as tell:
-        report = run(QUICK if quick else Plan(), lambda text: tell("month", "towpath", text))
+        report = run(QUICK if quick else MonthPlan(), lambda text: tell("month", "towpath", text))
     if as_json:
         click.echo(json.dumps(report.to_json()))
         return

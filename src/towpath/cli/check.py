@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Column as Heading
 from rich.table import Table
 
-from towpath import job
-from towpath.checking import parse_all
-from towpath.cli.failures import FAILED
 from towpath.cli.output import json_option, print_data, print_json, working
-from towpath.errors import ProblemsError
-from towpath.lang.query import Query
 from towpath.schema import Column, Stream
+
+if TYPE_CHECKING:
+    from towpath.lang.query import Query
 
 
 @click.command("check", epilog="Example: towpath check examples/market.yaml")
@@ -30,16 +27,12 @@ def command(job_file: Path, as_json: bool) -> None:
 
     Every mistake is told at once, and the exit code is then 1.
     """
-    try:
-        with working(f"checking {job_file}"):
-            checked = job.load(job_file)
-            queries = parse_all(checked)
-    except ProblemsError as error:
-        if not as_json:
-            raise
-        problems = [dataclasses.asdict(problem) for problem in error.problems]
-        print_json({"ok": False, "title": error.title, "problems": problems})
-        click.get_current_context().exit(FAILED)
+    from towpath import job
+    from towpath.api.checking import parse_all
+
+    with working(f"checking {job_file}"):
+        checked = job.load(job_file)
+        queries = parse_all(checked)
     if as_json:
         print_json(_report(checked.catalog, queries))
     else:

@@ -22,16 +22,16 @@ from towpath.cli.failures import FAILED, keep_log
 from towpath.cli.live import LiveView
 from towpath.cli.output import MESSAGES, print_data, seconds_text, working
 from towpath.cli.stopping import interrupt, on_stop
-from towpath.demo.queries import FEWEST
-from towpath.store import Store
+from towpath.lab.demo import FEWEST
+from towpath.store.layout import Store
 
 if TYPE_CHECKING:  # Spark and DuckDB take their time to import, which `towpath --help` need not pay
     import pyarrow as pa
 
-    from towpath.demo.check import Checked
-    from towpath.demo.market import Market
-    from towpath.demo.play import Play, Scene
-    from towpath.monitor import Figures
+    from towpath.api.monitor import Figures
+    from towpath.lab.demo.check import Checked
+    from towpath.lab.demo.market import Market
+    from towpath.lab.demo.play import Play, Scene
 
 LINE_EVERY_S = 5.0
 SHOWN_DIFFERENCES = 10
@@ -79,8 +79,8 @@ def _store(keep: bool) -> Iterator[Path]:
 def _perform(queries: int, seconds: int, store: Path) -> dict[str, Any]:
     begun = time.monotonic()
     with working(f"starting Spark and {queries:,} queries"):
-        from towpath.demo.market import Market
-        from towpath.demo.play import Play
+        from towpath.lab.demo.market import Market
+        from towpath.lab.demo.play import Play
 
         market = Market.of(queries, seconds)
         play = Play(market, store, os.cpu_count() or 2)
@@ -136,7 +136,7 @@ def _view(scene: Scene, market: Market, sql: str, newest: pa.Table) -> Renderabl
 
 
 def _rows(scene: Scene) -> list[tuple[str, str]]:
-    from towpath.demo.market import TRIGGER_MS
+    from towpath.lab.demo.market import TRIGGER_MS
 
     figures = scene.figures
     return [
@@ -162,7 +162,7 @@ def _rows_in(scene: Scene) -> str:
 
 
 def _triggers(figures: Figures) -> str:
-    from towpath.demo.market import TRIGGER_MS
+    from towpath.lab.demo.market import TRIGGER_MS
 
     median, slowest = seconds_text(figures.median_s), seconds_text(figures.slowest_s)
     return f"median {median}, 95th percentile {slowest}, one every {TRIGGER_MS / 1000:g} s"
@@ -187,7 +187,7 @@ def _line(scene: Scene) -> str:
 
 
 def _report(market: Market, running: Scene, drained: Scene, checked: list[Checked]) -> dict[str, Any]:
-    from towpath.demo.market import TRIGGER_MS
+    from towpath.lab.demo.market import TRIGGER_MS
 
     figures = drained.figures
     return {

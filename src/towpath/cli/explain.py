@@ -6,11 +6,9 @@ from pathlib import Path
 
 import click
 
-from towpath import job as jobs
 from towpath.cli.output import MESSAGES, json_option, print_json, working
-from towpath.explaining import explain
-from towpath.plan.cut import CUT, WHOLE
-from towpath.store import Store
+from towpath.plan import CUT, WHOLE
+from towpath.store.layout import Store
 
 MOST_SHOWN = 20
 
@@ -33,6 +31,9 @@ def command(
     it fits, its own constants, and which fragment and carrier it shares. When the job has run before, its store tells
     what runs already. Nothing is started or changed.
     """
+    from towpath import job as jobs
+    from towpath.api.explaining import explain
+
     with working(f"planning the queries of {job_file}"):
         job = jobs.load(job_file)
         explained = explain(job, names, sql=sql, fragments=fragments)

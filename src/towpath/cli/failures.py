@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import io
 import logging
@@ -17,8 +18,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from towpath.cli.output import MESSAGES
-from towpath.errors import Problem, ProblemsError, StoreError, TowpathError
+from towpath.cli.output import MESSAGES, owes_json, print_json
+from towpath.errors import Mistake, ProblemsError, StoreError, TowpathError
 
 FAILED = 1
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h
@@ -27,23 +28,30 @@ CLOSED = 141  # as a shell reports SIGPIPE
 
 LOG_BYTES = 20_000_000
 _LOG_FOLDER = "towpath.log_folder"
+_HINT = "\n    -> "  # between the message of an error and what to do
 
 
 class GuardedGroup(click.Group):
     """A group of commands whose failures are told here."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        words = [*ctx._protected_args, *ctx.args]
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()  # here and not when Python exits, where nobody could catch a closed pipe any more
             return result
-        except (click.ClickException, click.exceptions.Exit):
+        except click.exceptions.Exit:
             raise
+        except click.ClickException as error:
+            if not owes_json(ctx) and not _asked_in_vain(error, words):
+                raise
+            _answer(_usage_problem(error))
+            ctx.exit(error.exit_code)
         except (KeyboardInterrupt, click.Abort):
             MESSAGES.print("stopped")
             ctx.exit(STOPPED)
         except TowpathError as error:
-            show(error)
+            _tell(ctx, error)
             ctx.exit(FAILED)
         except Exception as error:
             if isinstance(error, BrokenPipeError) and _reader_left():
@@ -51,10 +59,40 @@ class GuardedGroup(click.Group):
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 where = f"{error.filename}: " if error.filename else ""
                 told = f"{where}the disk is full ({error.strerror})"
-                show(StoreError(f"{told}\n    -> nothing is lost; see to room on the disk, and start the job again"))
+                _tell(
+                    ctx, StoreError(f"{told}{_HINT}nothing is lost; see to room on the disk, and start the job again")
+                )
                 ctx.exit(FAILED)
-            _show_internal(error, _log_file(ctx))
+            _tell_internal(ctx, error)
             ctx.exit(INTERNAL)
+
+
+def _tell(ctx: click.Context, error: TowpathError) -> None:
+    """In JSON on stdout where that was asked for, in the form that docs/service.md describes; else on stderr."""
+    if not owes_json(ctx):
+        show(error)
+    elif isinstance(error, ProblemsError):
+        _answer(error)
+    else:
+        message, _, hint = str(error).partition(_HINT)
+        _answer(ProblemsError(message, [Mistake("", message, hint)]))
+
+
+def _answer(error: ProblemsError) -> None:
+    print_json({"ok": False, "title": error.title, "problems": [dataclasses.asdict(p) for p in error.problems]})
+
+
+def _usage_problem(error: click.ClickException) -> ProblemsError:
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    message, hint = error.format_message(), f"{ctx.command_path} --help says how it is used" if ctx else ""
+    return ProblemsError(message, [Mistake("", message, hint)])
+
+
+def _asked_in_vain(error: click.ClickException, words: list[str]) -> bool:
+    """Whether an option nobody knows kept click from seeing that JSON was asked for."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return False
+    return "--json" in words and any(option.name == "as_json" for option in error.ctx.command.params)
 
 
 def log_in(folder: Path) -> None:
@@ -107,7 +145,7 @@ def show(error: TowpathError) -> None:
         _print(Text(str(error)))
 
 
-def _coloured(problem: Problem) -> Text:
+def _coloured(problem: Mistake) -> Text:
     """The same text as str(problem)."""
     text = Text()
     if problem.where:
@@ -141,16 +179,18 @@ def _log_file(ctx: click.Context) -> Path:
     return Path(os.environ.get("TOWPATH_LOG") or folder / "towpath.log").absolute()
 
 
-def _show_internal(error: Exception, log: Path) -> None:
+def _tell_internal(ctx: click.Context, error: Exception) -> None:
+    log = _log_file(ctx)
     details = "".join(traceback.format_exception(error))
     told = f"internal error: {type(error).__name__}: {error}"
     try:
         with log.open("a", encoding="utf-8") as file:
             file.write(f"$ {' '.join(sys.argv)}\n{details}\n")
     except OSError as failure:
-        _print(Text(f"{details}{told}; its details are above, because they could not be written: {failure}"))
+        _print(Text(details))
+        _tell(ctx, TowpathError(f"{told}; its details are above, because they could not be written: {failure}"))
     else:
-        _print(Text(f"{told}; the details are in {log}"))
+        _tell(ctx, TowpathError(f"{told}; the details are in {log}"))
 
 
 def _print(text: Text) -> None:

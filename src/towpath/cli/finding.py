@@ -13,7 +13,7 @@ import click
 from towpath.errors import ServiceError, StoreError
 
 if TYPE_CHECKING:  # a command that fails early need not wait for HTTP
-    from towpath.client import Client
+    from towpath.service.client import Client
 
 Command = Callable[..., Any]
 
@@ -32,7 +32,7 @@ class Found:
         return self._named() or _only(_here("journal.sqlite"))
 
     def client(self) -> Client:
-        from towpath.client import Client, find
+        from towpath.service.client import Client, find
 
         if self.address is not None:
             return Client(self.address, self._token())

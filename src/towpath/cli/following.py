@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from towpath.cli.output import MESSAGES, clock_time
-from towpath.client import Client
-from towpath.service.messages import Happened, Look
+from towpath.service.client import Client
+from towpath.service.messages import Happened, LookRequest
 
 LOOK_S = 0.3
 
@@ -19,7 +19,7 @@ def follow(
     end = None if end_s is None else time.monotonic() + end_s
     while True:
         finished = done()  # asked first, so that its last step is told too
-        for entry in client.history(Look(after=after)):
+        for entry in client.history(LookRequest(after=after)):
             after = entry.number
             if concerns(entry):
                 MESSAGES.print(f"{clock_time(entry.at_us)} {entry.kind}: {entry.text}", soft_wrap=True)
@@ -32,4 +32,4 @@ def follow(
 
 def newest(client: Client) -> int:
     """The last entry of the history there is."""
-    return max((entry.number for entry in client.history(Look(limit=1))), default=0)
+    return max((entry.number for entry in client.history(LookRequest(limit=1))), default=0)

@@ -7,11 +7,9 @@ from contextlib import closing
 from dataclasses import asdict
 
 import click
-from pydantic import TypeAdapter, ValidationError
 
 from towpath.cli.finding import Found, finds_job
 from towpath.cli.output import counted, json_option, print_data, print_json
-from towpath.settings import Duration
 
 
 @click.command("history", epilog="Example: towpath history examples/market.yaml --query hot --since 10m")
@@ -28,8 +26,8 @@ def command(
 
     JOB is the job file or its store, without it the only job of this folder. The job may be running or not.
     """
-    from towpath.control.journal import Journal
-    from towpath.store import Store
+    from towpath.control.journal.journal import Journal
+    from towpath.store.layout import Store
 
     since_us = 0 if since is None else time.time_ns() // 1000 - _duration_us(since)
     with closing(Journal(Store(found.folder().absolute()).journal, read_only=True)) as journal:
@@ -43,6 +41,10 @@ def command(
 
 
 def _duration_us(text: str) -> int:
+    from pydantic import TypeAdapter, ValidationError
+
+    from towpath.config.settings import Duration
+
     try:
         return TypeAdapter(Duration).validate_python(text)
     except ValidationError as error:

@@ -14,12 +14,12 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Column, Table
 
-from towpath.cost import METRICS
-from towpath.cost.load import loads
+from towpath.placement.costs import METRICS
+from towpath.placement.costs.load import loads
 from towpath.placement.problem import Placement, Problem
 from towpath.placement.violation import Violation
 
-MOST_NODES, MOST_FRAGMENTS, MOST_VIOLATIONS = 40, 6, 20
+MOST_FRAGMENTS, MOST_VIOLATIONS = 6, 20
 
 
 @dataclass
@@ -40,9 +40,9 @@ class Outcome:
         self.seconds[step] = time.perf_counter() - start
 
 
-def placement_view(problem: Problem, outcome: Outcome, everything: bool) -> list[RenderableType]:
+def placement_view(problem: Problem, outcome: Outcome, most_nodes: int | None) -> list[RenderableType]:
     assert outcome.placement is not None
-    shown = len(problem.cluster.nodes) if everything else MOST_NODES
+    shown = len(problem.cluster.nodes) if most_nodes is None else most_nodes
     parts: list[RenderableType] = [_nodes(problem, outcome.placement, shown)]
     if len(problem.cluster.nodes) > shown:
         parts.append(f"{len(problem.cluster.nodes) - shown:,} more nodes; --all shows them")

@@ -15,15 +15,33 @@ from rich.console import Console, RenderableType
 MESSAGES = Console(stderr=True, highlight=False, markup=False)
 PATIENCE_S = 2.0  # what takes longer says so
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+_ASKED, _ANSWERED = "towpath.json_asked", "towpath.json_answered"
+
+
+def _note_json(ctx: click.Context, _: click.Parameter, as_json: bool) -> bool:
+    ctx.meta[_ASKED] = as_json
+    return as_json
+
+
+# Eager: it is known before the other options are looked at, so that what is wrong with those is told in JSON, too.
+json_option = click.option(
+    "--json", "as_json", is_flag=True, is_eager=True, callback=_note_json, help="Answer in JSON, for programs."
+)
 
 LATE_STREAMS = 5  # that are named when rows come late
 
 
 def event_time(us: int | None) -> str:
-    from towpath.settings import moment_text
+    from towpath.config.settings import moment_text
 
     return "-" if us is None else moment_text(us)
+
+
+def exact_time(us: int) -> str:
+    """An event time that something depends on: with its fraction, if it has one."""
+    from towpath.config.settings import moment_text
+
+    return moment_text(us, "auto")
 
 
 def clock_time(us: int) -> str:
@@ -49,7 +67,15 @@ def seconds_text(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds:.2f} s"
 
 
+def owes_json(ctx: click.Context) -> bool:
+    """Whether JSON was asked for and none was given yet: a program reads one answer from stdout."""
+    return bool(ctx.meta.get(_ASKED)) and not ctx.meta.get(_ANSWERED)
+
+
 def print_json(value: Any) -> None:
+    ctx = click.get_current_context(silent=True)
+    if ctx is not None:
+        ctx.meta[_ANSWERED] = True
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 

@@ -27,7 +27,7 @@ def command(found: Found, stream: str | None, limit: int, as_json: bool) -> None
     """
     from rich.table import Table
 
-    from towpath.reader import Reader
+    from towpath.api.reader import Reader
 
     rejects = Reader(found.folder()).rejected(stream)
     if as_json:

@@ -15,10 +15,11 @@ from rich.progress import Progress as Bar
 from rich.table import Table as RichTable
 
 from towpath.cli.output import MESSAGES, json_option, print_data
+from towpath.extras import require
 
 if TYPE_CHECKING:  # the simulator and the plots take a second to import, which `towpath --help` need not pay
-    from towpath.reproduce import Progress, Scale, Table
-    from towpath.reproduce.page import Run
+    from towpath.lab.reproduce import Progress, Scale, Table
+    from towpath.lab.reproduce.page import ExperimentRun
 
 SEEDS: dict[Scale, int] = {"tiny": 1, "default": 3, "full": 5}
 
@@ -48,7 +49,8 @@ def command(
     up to five minutes for each. Most run in the simulator; those on Spark nodes start them on this machine, and want
     it for themselves.
     """
-    from towpath.reproduce import available, get, help_of
+    require("lab", "towpath reproduce")
+    from towpath.lab.reproduce import available, get, help_of
 
     if listed:
         _list({name: help_of(experiment) for name, experiment in available().items()}, as_json)
@@ -58,7 +60,7 @@ def command(
     for name in names:
         get(name)  # a wrong name is told before hours of work
     scale: Scale = "full" if full else "default"
-    done: list[Run] = []
+    done: list[ExperimentRun] = []
     for name in available() if everything else names:
         done.append(_run(name, scale, seeds or SEEDS[scale]))
         _print(done[-1], as_json)
@@ -78,15 +80,15 @@ def _list(helps: dict[str, str], as_json: bool) -> None:
     print_data(table)
 
 
-def _run(name: str, scale: Scale, seeds: int) -> Run:
-    from towpath.reproduce import get, help_of
-    from towpath.reproduce.page import Run
+def _run(name: str, scale: Scale, seeds: int) -> ExperimentRun:
+    from towpath.lab.reproduce import get, help_of
+    from towpath.lab.reproduce.page import ExperimentRun
 
     experiment = get(name)
     begin = time.monotonic()
     with _progress(name) as progress:
         report = experiment(scale, range(seeds), progress)
-    return Run(name, help_of(experiment), scale, seeds, time.monotonic() - begin, report)
+    return ExperimentRun(name, help_of(experiment), scale, seeds, time.monotonic() - begin, report)
 
 
 @contextmanager
@@ -104,8 +106,8 @@ def _progress(name: str) -> Iterator[Progress]:
         yield tell
 
 
-def _print(run: Run, as_json: bool) -> None:
-    from towpath.reproduce.page import notes, statements_table
+def _print(run: ExperimentRun, as_json: bool) -> None:
+    from towpath.lab.reproduce.page import notes, statements_table
 
     if not as_json:
         print_data(f"{run.experiment}: {run.about}", _rich(statements_table(run.report.statements)))
@@ -116,7 +118,7 @@ def _print(run: Run, as_json: bool) -> None:
 
 
 def _rich(table: Table) -> RichTable:
-    from towpath.reproduce.page import number
+    from towpath.lab.reproduce.page import number
 
     shown = RichTable(title=table.title, title_justify="left")
     for n, column in enumerate(table.columns):
@@ -127,11 +129,11 @@ def _rich(table: Table) -> RichTable:
     return shown
 
 
-def _write(run: Run, folder: Path) -> None:
+def _write(run: ExperimentRun, folder: Path) -> None:
     """The statements, the tables as CSV, the plots as SVG and PNG."""
     import pandas as pd
 
-    from towpath.reproduce.draw import save
+    from towpath.lab.reproduce.draw import save
 
     folder.mkdir(parents=True, exist_ok=True)
     summary = run.report.summary(run.experiment, run.scale, run.seeds, run.seconds)
@@ -143,8 +145,8 @@ def _write(run: Run, folder: Path) -> None:
         save(plot, folder / f"plot{n}.png")
 
 
-def _write_page(runs: list[Run], folder: Path) -> None:
-    from towpath.reproduce.page import page
+def _write_page(runs: list[ExperimentRun], folder: Path) -> None:
+    from towpath.lab.reproduce.page import page
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "index.html").write_text(page(runs), encoding="utf-8")

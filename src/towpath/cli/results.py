@@ -12,13 +12,13 @@ import click
 from rich.table import Table
 
 from towpath.cli.finding import store_of
-from towpath.cli.output import MESSAGES, event_time, print_data, print_json
+from towpath.cli.output import MESSAGES, exact_time, print_data, print_json
 from towpath.cli.stopping import on_stop
 
 if TYPE_CHECKING:  # other commands need not wait for DuckDB
     import pyarrow as pa
 
-    from towpath.reader import Reader, Standing
+    from towpath.api.reader import Reader, Standing
 
 FORMATS = ("table", "json", "csv", "parquet")
 MOST_LEAVING = 3  # queries that are named
@@ -36,7 +36,7 @@ def command(job: Path, query: str | None, follow: bool, format_: str, out: Path 
 
     JOB is a job file or the store of a job; the job may be running or not.
     """
-    from towpath.reader import Reader
+    from towpath.api.reader import Reader
 
     reader = Reader(store_of(job))
     if query is None:
@@ -89,7 +89,7 @@ def _list(reader: Reader, format_: str, out: Path | None) -> None:
 
 
 def _awaited(leaving: list[Standing]) -> str:
-    told = [f"{query.name} (rows from {_end(query)} on)" for query in leaving[:MOST_LEAVING]]
+    told = [f"{q.name} ({_end(q) if _never_began(q) else f'rows from {_end(q)} on'})" for q in leaving[:MOST_LEAVING]]
     more = [f"{len(leaving) - MOST_LEAVING:,} more"] if len(leaving) > MOST_LEAVING else []
     return (
         f"withdrawing, until every stream that they read has come to their end: {', '.join(told + more)}\n"
@@ -100,14 +100,26 @@ def _awaited(leaving: list[Standing]) -> str:
 def _table(queries: list[Standing]) -> Table:
     table = Table("query", "state", "from", "until", "columns")
     for query in queries:
-        start = "beginning" if query.from_us is None else event_time(query.from_us)
-        table.add_row(query.name, query.state, start, _end(query), f"{len(query.columns)}: {', '.join(query.columns)}")
+        table.add_row(
+            query.name, query.state, _start(query), _end(query), f"{len(query.columns)}: {', '.join(query.columns)}"
+        )
     return table
 
 
-def _end(query: Standing) -> str:
-    from towpath.control.records import BEGINNING_US
+def _start(query: Standing) -> str:
+    """Until it is decided from when on a query answers, it answers for nothing."""
+    if query.state == "starting" or _never_began(query):
+        return "-"
+    return "beginning" if query.from_us is None else exact_time(query.from_us)
 
-    if query.until_us == BEGINNING_US:
+
+def _end(query: Standing) -> str:
+    if _never_began(query):
         return "left before it began"
-    return "" if query.until_us is None else event_time(query.until_us)
+    return "" if query.until_us is None else exact_time(query.until_us)
+
+
+def _never_began(query: Standing) -> bool:
+    from towpath.control.state.records import BEGINNING_US
+
+    return BEGINNING_US in (query.from_us, query.until_us)

@@ -14,12 +14,12 @@ import click
 from rich.console import RenderableType
 from rich.table import Table
 
-from towpath import job as jobs
 from towpath.cli.failures import STOPPED, keep_log, show
 from towpath.cli.live import LiveView
 from towpath.cli.output import (
     MESSAGES,
     event_time,
+    exact_time,
     json_option,
     late_text,
     print_data,
@@ -28,13 +28,13 @@ from towpath.cli.output import (
     working,
 )
 from towpath.cli.stopping import on_stop
-from towpath.job import Job
-from towpath.runtime.carriers import Event
-from towpath.store import Store
+from towpath.store.layout import Store
 
 if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help` need not pay
-    from towpath.api import Towpath, Watch
-    from towpath.monitor import Figures, Monitor
+    from towpath.api.monitor import Figures, Monitor
+    from towpath.api.running import Towpath, Watch
+    from towpath.job import Job
+    from towpath.runtime.carriers import CarrierEvent
 
     Beside = Callable[[Towpath, Monitor], AbstractContextManager[Callable[[], None]]]
 
@@ -100,6 +100,8 @@ def command(
     """
     if until_drained and until_caught_up:
         raise click.UsageError("--until-drained closes windows and --until-caught-up keeps them open: give one of them")
+    from towpath import job as jobs
+
     job = advised(jobs.load(job_file), advise)
     if until_caught_up:
         job = patient(job)
@@ -117,8 +119,8 @@ def command(
     else:
         print_data(summary(session.state, figures))
         if session.closed_us is not None:
-            until = event_time(session.closed_us)
-            print_data(f"windows up to {until} were closed; rows from before then that come later are late")
+            until = exact_time(session.closed_us)
+            print_data(f"all windows were closed; rows from before {until} that come later are late")
     if session.state == "stopped":
         MESSAGES.print(session.goes_on, soft_wrap=True)
 
@@ -153,8 +155,8 @@ class Session:
             raise KeyboardInterrupt from error
 
     def _run(self, seconds: float | None, drain: bool, catch_up: bool) -> Figures:
-        from towpath.api import start
-        from towpath.monitor import Monitor
+        from towpath.api.monitor import Monitor
+        from towpath.api.running import start
 
         stopped = threading.Event()
 
@@ -190,7 +192,7 @@ class Session:
     def _watch(self, running: Towpath, monitor: Monitor, view: LiveView, attend: Callable[[], None]) -> Watch:
         around = running.engine.guard.around
 
-        def watch(events: list[Event]) -> None:
+        def watch(events: list[CarrierEvent]) -> None:
             with around("counting what carriers did"):
                 monitor.hear(events)
             with around("serving requests"):

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from towpath import planners, policies
 from towpath.cli.failures import STOPPED
 from towpath.cli.output import MESSAGES, PATIENCE_S, json_option, print_data, print_json, working
 from towpath.cli.problemfile import load_problem
 from towpath.cli.stopping import on_stop
 from towpath.errors import TowpathError
-from towpath.placement.problem import Placement, Problem
+from towpath.extras import require
 
 if TYPE_CHECKING:  # the simulator takes a second to import, which `towpath --help` need not pay
-    from towpath.sim import Outcome, Simulation
+    from towpath.lab.sim import Simulation, SimulationOutcome
+    from towpath.placement.problem import Placement, Problem
 
 LINE_EVERY_S = 5.0  # where there is no terminal to draw a bar on
 
@@ -66,12 +66,14 @@ def command(
     PROBLEM is a problem file (docs/placement.md). The same seed gives the same results, byte by byte. Ctrl-C ends the
     simulation early and shows what happened so far.
     """
+    require("lab", "towpath simulate")
+    from towpath import planners, policies
+    from towpath.lab.sim import Profile, Simulation
+
     policies.get(policy)
     texts = _settings(settings)
-    problem = load_problem(problem_file, seed, as_json)
+    problem = load_problem(problem_file, seed)
     placement = _placed(problem, planner, problem_file, _seeded(planners.get, planner, texts["planner"], seed))
-    from towpath.sim import Profile, Simulation
-
     actors = policies.start(
         policy,
         problem,
@@ -120,12 +122,13 @@ def _seeded(get: Callable[[str], Any], name: str | None, texts: Mapping[str, str
 
 
 def _placed(problem: Problem, planner: str | None, path: Path, texts: Mapping[str, str]) -> Placement:
+    from towpath import planners
+
     if planner is not None:
         with working(f"planning with {planner}"):
             return planners.run(planner, problem, planners.options(planner, texts))
     if problem.current is None:
-        known = ", ".join(planners.available())
-        raise click.UsageError(f"there is no placement in {path}: name a --planner; there are {known}")
+        raise click.UsageError(f"there is no placement in {path}: name a --planner; there are {planners.listed()}")
     return problem.current
 
 
@@ -162,7 +165,7 @@ def _run(simulation: Simulation, progress: Callable[[float], None]) -> bool:
     return stopped
 
 
-def _show(outcome: Outcome, asked: Mapping[str, Any], as_json: bool) -> None:
+def _show(outcome: SimulationOutcome, asked: Mapping[str, Any], as_json: bool) -> None:
     from towpath.cli.simulated import summary, views
 
     if as_json:
@@ -172,13 +175,13 @@ def _show(outcome: Outcome, asked: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _write(
-    outcome: Outcome, reported: Sequence[Mapping[str, object]], folder: Path, kind: Literal["parquet", "csv"]
+    outcome: SimulationOutcome, reported: Sequence[Mapping[str, object]], folder: Path, kind: Literal["parquet", "csv"]
 ) -> None:
     import pandas as pd
 
     from towpath.cli.simulated import plots
-    from towpath.reproduce.draw import save
-    from towpath.sim.outcome import write_table
+    from towpath.lab.reproduce.draw import save
+    from towpath.lab.sim.outcome import write_table
 
     try:
         outcome.write(folder, kind)

@@ -10,13 +10,13 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.table import Column, Table
 
-from towpath.reproduce.report import Lines, Series
-from towpath.sim import Outcome
+from towpath.lab.reproduce.report import Lines, Series
+from towpath.lab.sim import SimulationOutcome
 
 MOST_NODES, MOST_QUERIES, MOST_ACTORS, MOST_LINES = 20, 10, 8, 8
 
 
-def summary(outcome: Outcome) -> dict[str, Any]:
+def summary(outcome: SimulationOutcome) -> dict[str, Any]:
     """What fits a few lines. Means are over the windows."""
     windows, moves = outcome.windows, outcome.moves
     done = moves[moves["failed"] == ""]
@@ -40,11 +40,11 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def views(outcome: Outcome) -> list[RenderableType]:
+def views(outcome: SimulationOutcome) -> list[RenderableType]:
     return [_nodes(outcome), _queries(outcome), *_actors(outcome), *_failures(outcome), _sums(outcome)]
 
 
-def _nodes(outcome: Outcome) -> Table:
+def _nodes(outcome: SimulationOutcome) -> Table:
     table = Table("node", *(Column(name, justify="right") for name in ("load", "queued", "MB/s in", "MB/s out")))
     nodes = outcome.nodes.groupby("node", sort=False).mean(numeric_only=True)
     for name, row in nodes.head(MOST_NODES).iterrows():
@@ -55,7 +55,7 @@ def _nodes(outcome: Outcome) -> Table:
     return table
 
 
-def _queries(outcome: Outcome) -> Table:
+def _queries(outcome: SimulationOutcome) -> Table:
     """The worst first; a query's ratio is that of its worst stream."""
     table = Table("query", "worst stream", *(Column(name, justify="right") for name in ("PR", "delay ms", "max ms")))
     paths = outcome.paths.sort_values("pr", ascending=False, kind="stable").drop_duplicates("query")
@@ -67,7 +67,7 @@ def _queries(outcome: Outcome) -> Table:
     return table
 
 
-def _actors(outcome: Outcome) -> list[Table]:
+def _actors(outcome: SimulationOutcome) -> list[Table]:
     """Those who decide, the one with most to read first: what deciding costs each of them."""
     if outcome.actors.empty:
         return []
@@ -82,12 +82,12 @@ def _actors(outcome: Outcome) -> list[Table]:
     return [table]
 
 
-def _failures(outcome: Outcome) -> list[str]:
+def _failures(outcome: SimulationOutcome) -> list[str]:
     reasons = outcome.moves[outcome.moves["failed"] != ""]["failed"].value_counts()
     return [f"{count:,} moves failed: {reason}" for reason, count in reasons.items()]
 
 
-def _sums(outcome: Outcome) -> str:
+def _sums(outcome: SimulationOutcome) -> str:
     sums = summary(outcome)
     lost = ", ".join(f"{count:,} {where.replace('_', ' ')}" for where, count in outcome.lost.items() if count)
     ratio = "-" if sums["pr_max"] is None else f"{sums['pr_max']:,.2f}"
@@ -102,7 +102,7 @@ def _sums(outcome: Outcome) -> str:
     )
 
 
-def plots(outcome: Outcome) -> Mapping[str, Lines]:
+def plots(outcome: SimulationOutcome) -> Mapping[str, Lines]:
     return {
         "load": _lines("Load of the nodes", "share of the time busy", outcome.nodes, "node", "load", log=False),
         "pr": _lines("Performance ratio of the queries", "PR = delay / work", outcome.queries, "query", "pr", log=True),

@@ -9,15 +9,15 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from towpath.cli.output import clock_time, counted, event_time, late_text, seconds_text
-from towpath.control.history import Told
-from towpath.service.messages import Happened, MoveStatus, QueryStatus, Status
+from towpath.control.state.history import Told
+from towpath.service.messages import Happened, JobStatus, MoveStatus, QueryStatus
 
 
 def _numbers(*names: str) -> list[Column]:
     return [Column(name, justify="right") for name in names]
 
 
-def view(status: Status, most_moves: int | None = None) -> RenderableType:
+def view(status: JobStatus, most_moves: int | None = None) -> RenderableType:
     parts: list[RenderableType] = [headline(status), _nodes(status), _carriers(status)]
     if status.moves:
         parts.append(_moves(status.moves, most_moves))
@@ -26,7 +26,7 @@ def view(status: Status, most_moves: int | None = None) -> RenderableType:
     return Group(*parts)
 
 
-def headline(status: Status) -> str:
+def headline(status: JobStatus) -> str:
     return (
         f"{status.store}: {counted(status.queries, 'query', 'queries')}, {status.rows_per_s:,.0f} rows/s in, "
         f"{status.results_per_s:,.0f} results/s, {status.results:,} results, trigger {seconds_text(status.trigger_s)}, "
@@ -35,14 +35,14 @@ def headline(status: Status) -> str:
     )
 
 
-def _nodes(status: Status) -> Table:
+def _nodes(status: JobStatus) -> Table:
     table = Table("node", "type", "state", *_numbers("carriers", "fragments", "rows/s"))
     for n in status.nodes:
         table.add_row(n.name, n.type, n.state, f"{n.carriers:,}", f"{n.fragments:,}", f"{n.rows_per_s:,.0f}")
     return table
 
 
-def _carriers(status: Status) -> Table:
+def _carriers(status: JobStatus) -> Table:
     numbers = _numbers("queries", "fragments", "rows/s", "trigger", "event time", "late rows")
     table = Table("carrier", "node", "kind", *numbers)
     for c in (c for c in status.carriers if c.runs):

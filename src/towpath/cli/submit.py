@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from towpath.cli.finding import Found, commands_service
 from towpath.cli.output import counted, event_time, json_option, print_json, working
 from towpath.errors import StoreError
-from towpath.service.messages import QueryStatus
+
+if TYPE_CHECKING:
+    from towpath.service.messages import QueryStatus
 
 
 @click.command("submit", epilog='Example: towpath submit hot "SELECT auction, price FROM bids WHERE price > 900"')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Group, RenderableType
@@ -11,7 +12,9 @@ from rich.console import Group, RenderableType
 from towpath.cli.finding import Found, finds_service
 from towpath.cli.live import LiveView
 from towpath.cli.stopping import on_stop
-from towpath.service.messages import Happened, Look, Status
+
+if TYPE_CHECKING:
+    from towpath.service.messages import Happened, JobStatus
 
 MOST_MOVES, NEWEST = 10, 5
 
@@ -25,16 +28,17 @@ def command(found: Found, every: float) -> None:
     The job goes on when you leave. JOB is the job file or its store; without it, the only job of this folder.
     """
     from towpath.cli.statusview import headline
+    from towpath.service.messages import LookRequest
 
     stopped = threading.Event()
     with found.client() as client, on_stop(stopped.set), LiveView(every) as screen:
         while not stopped.is_set():
-            status, recent = client.status(), client.history(Look(limit=NEWEST))
+            status, recent = client.status(), client.history(LookRequest(limit=NEWEST))
             screen.show(partial(_screen, status, recent), partial(headline, status))
             stopped.wait(every)
 
 
-def _screen(status: Status, recent: list[Happened]) -> RenderableType:
+def _screen(status: JobStatus, recent: list[Happened]) -> RenderableType:
     from towpath.cli.statusview import history_table, view
 
     return Group(view(status, MOST_MOVES), history_table(recent))

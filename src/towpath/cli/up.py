@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from towpath import job as jobs
 from towpath.cli.failures import STOPPED, keep_log
 from towpath.cli.output import MESSAGES, print_data
 from towpath.cli.run import Session, advise_option, advised, summary
 from towpath.cli.stopping import on_stop
-from towpath.store import Store
+from towpath.store.layout import Store
 
 if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help` need not pay
-    from towpath.api import Towpath
-    from towpath.monitor import Monitor
+    from towpath.api.monitor import Monitor
+    from towpath.api.running import Towpath
 
 
 @click.command("up", epilog="Example: towpath up examples/market.yaml")
@@ -32,6 +31,7 @@ def command(ctx: click.Context, job_file: Path, port: int, bind: str, advise: bo
 
     Ctrl-C stops it and loses nothing; the next `towpath up` goes on from there.
     """
+    from towpath import job as jobs
     from towpath.service.server import refuse_strangers
 
     refuse_strangers(bind)
@@ -41,11 +41,11 @@ def command(ctx: click.Context, job_file: Path, port: int, bind: str, advise: bo
 
     @contextmanager
     def beside(running: Towpath, monitor: Monitor) -> Iterator[Callable[[], None]]:
-        from towpath.service.desk import Desk
+        from towpath.service.request_queue import RequestQueue
         from towpath.service.server import serving
         from towpath.service.verbs import JobVerbs
 
-        desk = Desk()
+        desk = RequestQueue()
         with serving(JobVerbs(running, monitor, store), desk, store, bind, port) as address:
             MESSAGES.print(f"serving {job_file} at {address}; `towpath status {job_file}` asks it", soft_wrap=True)
             yield desk.serve

@@ -6,22 +6,22 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import RenderableType
 from rich.table import Column, Table
 
-from towpath import planners
 from towpath.cli.finding import Found, finds_job
 from towpath.cli.output import MESSAGES, json_option, print_data, print_json, working
 from towpath.cli.problemfile import load_problem
-from towpath.cost import METRICS
 from towpath.errors import StoreError
-from towpath.placement.problem import Placement, Problem
-from towpath.policies.replan import differences
-from towpath.runtime.moves import Move
-from towpath.store import Store
+from towpath.extras import require
+from towpath.store.layout import Store
+
+if TYPE_CHECKING:
+    from towpath.placement.problem import Placement, Problem
+    from towpath.runtime.actors import Move
 
 SHOWN_MOVES = 10
 
@@ -38,9 +38,15 @@ def command(found: Found, planner: str, settings: tuple[str, ...], seconds: floa
     The job needs a control section (docs/control.md): what it measures is what the planner is given, also after the job
     was stopped.
     """
+    if seconds is not None:
+        require("lab", "--simulate")
+    from towpath import planners
+    from towpath.placement.costs import METRICS
+    from towpath.policies.replan import differences
+
     planners.get(planner)
     options = planners.options(planner, _settings(settings))
-    problem = _measured(found.folder(), as_json)
+    problem = _measured(found.folder())
     assert problem.current is not None, "a situation knows where everything is"
     with working(f"planning with {planner}"):
         planned = planners.run(planner, problem, options)
@@ -68,20 +74,20 @@ def _settings(settings: Sequence[str]) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in (text.partition("=") for text in settings)}
 
 
-def _measured(root: Path, as_json: bool) -> Problem:
+def _measured(root: Path) -> Problem:
     path = Store(root).situation
     if not path.exists():
         hint = "give the job file a section control: {policy: static} and let it run for a minute; docs/control.md"
         raise StoreError(f"{root}: nothing was measured yet\n    -> {hint}")
     MESSAGES.print(f"measured {time.time() - path.stat().st_mtime:.0f} s ago ({path})", soft_wrap=True)
-    return load_problem(path, None, as_json)
+    return load_problem(path, None)
 
 
 def _simulated(
     problem: Problem, placements: tuple[Placement, Placement], seconds: float
 ) -> dict[str, dict[str, float | None]]:
     from towpath.cli.simulated import summary
-    from towpath.sim import simulate
+    from towpath.lab.sim import simulate
 
     found = []
     for name, placement in zip(("now", "then"), placements, strict=True):
@@ -97,6 +103,8 @@ def _views(
     metrics: Mapping[str, Sequence[float]],
     simulated: Mapping[str, Mapping[str, Any]],
 ) -> list[RenderableType]:
+    from towpath.placement.costs import METRICS
+
     table = Table("metric", Column("now", justify="right"), Column("then", justify="right"), "meaning")
     for name, values in metrics.items():
         table.add_row(name, *(f"{value:.4g}" for value in values), METRICS[name].meaning)

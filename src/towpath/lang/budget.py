@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from towpath.lang.underline import Span, span
+from towpath.lang.underline import TextSpan, span
 
 MOST_PARTS = 5_000  # columns, literals, operators and calls
 MOST_SELECTS = 100  # each runs by itself
@@ -19,7 +19,7 @@ DEEPEST = 150  # levels of nesting; every later walk over the tree recurses
 
 
 class TooLarge(Exception):
-    def __init__(self, place: Span | None) -> None:
+    def __init__(self, place: TextSpan | None) -> None:
         super().__init__("the query is too large")
         self.place = place or (0, 1)
 

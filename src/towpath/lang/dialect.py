@@ -7,7 +7,7 @@ so that one table says what exists and a message can name what does not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
@@ -16,7 +16,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokens import Tokenizer
 
 from towpath.lang.foreign import FOREIGN, JOINS
-from towpath.lang.underline import Span, mark
+from towpath.lang.underline import TextSpan, mark
 
 MILLISECOND = 1_000
 UNITS = {
@@ -35,11 +35,20 @@ class ForeignWord(Exception):
     def __init__(self, token: Token) -> None:
         super().__init__(token.text)
         self.word = token.text
-        self.place: Span = (token.start, token.end + 1)
+        self.place: TextSpan = (token.start, token.end + 1)
+
+
+class BadWindow(Exception):
+    """A window that cannot be read. No ParseError: behind a comma sqlglot would try to read something else there."""
+
+    def __init__(self, message: str, place: TextSpan) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
 
 
 class Windowed(exp.Expression):
-    """An input of FROM with its window; lengths are microseconds."""
+    """An input of FROM with its window; lengths are microseconds, and may be out of bounds (inputs.py)."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "range_us": True, "slide_us": False}
 
@@ -76,7 +85,7 @@ class TowpathParser(Parser):
         operator: Parser.COLUMN_OPERATORS[operator] for operator in (TokenType.DOT, TokenType.DCOLON)
     }
 
-    def place(self) -> Span:
+    def place(self) -> TextSpan:
         """Where reading has come to."""
         token = self._curr or self._prev
         return (token.start, token.end + 1) if token else (0, 1)
@@ -98,7 +107,7 @@ class TowpathParser(Parser):
         # `stream [RANGE` is a window, left for _parse_table; every other bracket is sqlglot's.
         if isinstance(this, exp.Table) and self._curr.token_type == TokenType.L_BRACKET:
             if not self._at_window():
-                self.raise_error("expected RANGE, as in [RANGE 10 SECONDS]", self._next)
+                self._refuse_window("expected RANGE, as in [RANGE 10 SECONDS]", self._next)
             return this
         if self._at_window():
             self.raise_error("a window stands behind an input of FROM")
@@ -113,11 +122,12 @@ class TowpathParser(Parser):
             mark(table, (first.start, self._prev.end + 1))
             return table
         self._advance(2)
-        windowed = Windowed(this=table, range_us=self._parse_duration())
+        windowed = Windowed(this=table)
+        self._parse_duration(windowed, "range_us")
         if self._match_text_seq("SLIDE"):
-            windowed.set("slide_us", self._parse_duration())
+            self._parse_duration(windowed, "slide_us")
         if not self._match(TokenType.R_BRACKET):
-            self.raise_error("expected ] at the end of the window")
+            self._refuse_window("expected ] at the end of the window")
         if not table.args.get("alias"):
             table.set("alias", self._parse_table_alias())
         mark(windowed, (first.start, self._prev.end + 1))
@@ -144,24 +154,23 @@ class TowpathParser(Parser):
         if not quoted and not joins and word in FOREIGN:
             raise ForeignWord(self._curr)
 
-    def _parse_duration(self) -> int:
+    def _parse_duration(self, windowed: Windowed, key: str) -> None:
         number = self._curr
         if number.token_type != TokenType.NUMBER or not number.text.isdecimal():
-            self.raise_error("expected a duration such as 10 SECONDS")
+            self._refuse_window("expected a duration such as 10 SECONDS")
         self._advance()
         unit = self._curr.text.upper().removesuffix("S")
         unit = "MILLISECOND" if unit == "M" and self._curr.text.upper() == "MS" else unit
         if unit not in UNITS:
-            self.raise_error("expected a unit: ms, seconds, minutes, hours or days")
+            self._refuse_window("expected a unit: ms, seconds, minutes, hours or days")
         self._advance()
-        return self._in_bounds(number, UNITS[unit])
-
-    def _in_bounds(self, number: Token, unit_us: int) -> int:
         # Comparing lengths first keeps a number of a million digits from being converted.
-        length = int(number.text) * unit_us if len(number.text) < 20 else LONGEST_US + 1
-        if not 0 < length <= LONGEST_US:
-            self.raise_error(f"a window is longer than nothing and at most {duration(LONGEST_US)}", number)
-        return length
+        length = int(number.text) * UNITS[unit] if len(number.text) < 20 else LONGEST_US + 1
+        windowed.set(key, length)
+        windowed.meta[key] = (number.start, number.end + 1)
+
+    def _refuse_window(self, message: str, token: Token | None = None) -> NoReturn:
+        raise BadWindow(message, (token.start, token.end + 1) if token else self.place())
 
 
 class TowpathGenerator(Generator):
@@ -172,7 +181,7 @@ class TowpathGenerator(Generator):
     TYPE_MAPPING: ClassVar[dict[exp.DType, str]] = {**Generator.TYPE_MAPPING, exp.DType.TEXT: "STRING"}
 
 
-class Towpath(Dialect):
+class TowpathDialect(Dialect):
     Tokenizer = TowpathTokenizer
     Parser = TowpathParser
     Generator = TowpathGenerator

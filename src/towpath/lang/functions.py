@@ -1,4 +1,8 @@
-"""The functions of the language: their names, how many arguments they take, and the sqlglot node each becomes."""
+"""The functions of the language: name, arguments, types, and the sqlglot node that each becomes.
+
+What Spark calculates for a node is in spark/expressions.py and spark/aggregates.py, what DuckDB does is in
+verify/render.py: the oracle shares nothing with what it checks.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,43 @@ from functools import reduce
 
 from sqlglot import exp
 
+from towpath.schema import Type
+
 LONGEST_CHAIN = 16
 Build = Callable[[list[exp.Expression]], exp.Expression]
 
 
 @dataclass(frozen=True)
+class OperandKind:
+    """What an operand may be."""
+
+    name: str
+    types: frozenset[Type]
+    cast: Type | None = None  # the type a hint offers to cast to
+
+
+@dataclass(frozen=True)
+class Signature:
+    arguments: tuple[OperandKind, ...]
+    result: Type
+
+
+BOOLEAN = OperandKind("a boolean", frozenset({Type.BOOLEAN}))
+NUMBER = OperandKind("a number", frozenset({Type.INT, Type.BIGINT, Type.DOUBLE}), Type.DOUBLE)
+INTEGER = OperandKind("an integer", frozenset({Type.INT, Type.BIGINT}), Type.BIGINT)
+STRING = OperandKind("a string", frozenset({Type.STRING}), Type.STRING)
+TIMESTAMP = OperandKind("a timestamp", frozenset({Type.TIMESTAMP}), Type.TIMESTAMP)
+MOMENT = OperandKind("a timestamp or a date", frozenset({Type.TIMESTAMP, Type.DATE}), Type.TIMESTAMP)
+ORDERED = OperandKind("a number, string, timestamp or date", frozenset(Type) - {Type.BOOLEAN}, Type.INT)
+
+
+@dataclass(frozen=True)
 class Function:
+    node: type[exp.Expression]
     build: Build
     least: int  # number of arguments
     most: int | None  # None: as many as one likes
+    signature: Signature | None = None  # None: its type depends on its arguments' types (typing.py has the rule)
 
     @property
     def arity(self) -> str:
@@ -59,58 +91,63 @@ def case(branches: Iterable[tuple[exp.Expression, exp.Expression]], default: exp
     return exp.Case(ifs=ifs, default=None if isinstance(default, exp.Null) else default)
 
 
-def _one(kind: type[exp.Expression]) -> Function:
-    return Function(_call(kind, "this"), 1, 1)
+def _one(node: type[exp.Expression], argument: OperandKind | None = None, result: Type | None = None) -> Function:
+    signature = Signature((argument,), result) if argument is not None and result is not None else None
+    return Function(node, _call(node, "this"), 1, 1, signature)
 
 
-def _two(kind: type[exp.Expression]) -> Function:
-    return Function(_call(kind, "this", "expression"), 2, 2)
+def _two(node: type[exp.Expression], signature: Signature | None = None) -> Function:
+    return Function(node, _call(node, "this", "expression"), 2, 2, signature)
 
-
-# Spark and DuckDB agree that NULLs are skipped, sqlglot wants it said.
-_least = Function(_listed(exp.Least, ignore_nulls=True), 2, None)
-_greatest = Function(_listed(exp.Greatest, ignore_nulls=True), 2, None)
 
 SCALARS: dict[str, Function] = {
     "abs": _one(exp.Abs),
-    "ceil": _one(exp.Ceil),
-    "coalesce": Function(_listed(exp.Coalesce), 2, None),
-    "concat": Function(_concat, 2, None),
-    "day": _one(exp.Day),
-    "exp": _one(exp.Exp),
-    "floor": _one(exp.Floor),
-    "greatest": _greatest,
-    "hour": _one(exp.Hour),
-    "if": Function(_if, 2, 3),
-    "least": _least,
-    "length": _one(exp.Length),
-    "ln": _one(exp.Ln),
-    "lower": _one(exp.Lower),
-    "minute": _one(exp.Minute),
-    "month": _one(exp.Month),
+    "ceil": _one(exp.Ceil, NUMBER, Type.BIGINT),
+    "coalesce": Function(exp.Coalesce, _listed(exp.Coalesce), 2, None),
+    "concat": Function(exp.DPipe, _concat, 2, None, Signature((STRING, STRING), Type.STRING)),
+    "day": _one(exp.Day, MOMENT, Type.INT),
+    "exp": _one(exp.Exp, NUMBER, Type.DOUBLE),
+    "floor": _one(exp.Floor, NUMBER, Type.BIGINT),
+    # Spark and DuckDB agree that NULLs are skipped, sqlglot wants it said.
+    "greatest": Function(exp.Greatest, _listed(exp.Greatest, ignore_nulls=True), 2, None),
+    "hour": _one(exp.Hour, TIMESTAMP, Type.INT),
+    "if": Function(exp.Case, _if, 2, 3),
+    "least": Function(exp.Least, _listed(exp.Least, ignore_nulls=True), 2, None),
+    "length": _one(exp.Length, STRING, Type.INT),
+    "ln": _one(exp.Ln, NUMBER, Type.DOUBLE),
+    "lower": _one(exp.Lower, STRING, Type.STRING),
+    "minute": _one(exp.Minute, TIMESTAMP, Type.INT),
+    "month": _one(exp.Month, MOMENT, Type.INT),
     "nullif": _two(exp.Nullif),
-    "power": _two(exp.Pow),
-    "round": Function(_call(exp.Round, "this", "decimals"), 1, 2),
-    "second": _one(exp.Second),
-    "sqrt": _one(exp.Sqrt),
-    "starts_with": _two(exp.StartsWith),
-    "substring": Function(_call(exp.Substring, "this", "start", "length"), 2, 3),
-    "trim": _one(exp.Trim),
-    "upper": _one(exp.Upper),
-    "year": _one(exp.Year),
+    "power": _two(exp.Pow, Signature((NUMBER, NUMBER), Type.DOUBLE)),
+    "round": Function(exp.Round, _call(exp.Round, "this", "decimals"), 1, 2),
+    "second": _one(exp.Second, TIMESTAMP, Type.INT),
+    "sqrt": _one(exp.Sqrt, NUMBER, Type.DOUBLE),
+    "starts_with": _two(exp.StartsWith, Signature((STRING, STRING), Type.BOOLEAN)),
+    "substring": Function(
+        exp.Substring,
+        _call(exp.Substring, "this", "start", "length"),
+        2,
+        3,
+        Signature((STRING, INTEGER, INTEGER), Type.STRING),
+    ),
+    "trim": _one(exp.Trim, STRING, Type.STRING),
+    "upper": _one(exp.Upper, STRING, Type.STRING),
+    "year": _one(exp.Year, MOMENT, Type.INT),
 }
 
 AGGREGATES: dict[str, Function] = {
     "count": _one(exp.Count),
     "sum": _one(exp.Sum),
-    "avg": _one(exp.Avg),
+    "avg": _one(exp.Avg, NUMBER, Type.DOUBLE),
     "min": _one(exp.Min),
     "max": _one(exp.Max),
-    "stddev": _one(exp.StddevSamp),
-    "stddev_samp": _one(exp.StddevSamp),
+    "stddev": _one(exp.StddevSamp, NUMBER, Type.DOUBLE),
+    "stddev_samp": _one(exp.StddevSamp, NUMBER, Type.DOUBLE),
 }
 
-AGGREGATE_NODES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.StddevSamp)
+FUNCTIONS = SCALARS | AGGREGATES
+AGGREGATE_NODES = tuple(dict.fromkeys(function.node for function in AGGREGATES.values()))
 
 # Functions whose value changes from call to call.
 CHANGING = frozenset(

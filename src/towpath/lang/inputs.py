@@ -7,11 +7,11 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from towpath.lang.dialect import Windowed, duration
+from towpath.lang.dialect import LONGEST_US, Windowed, duration
 from towpath.lang.functions import did_you_mean
 from towpath.lang.query import WINDOW, Input, Select
 from towpath.lang.refusals import refuse_clauses
-from towpath.lang.scope import Source, column, lookup
+from towpath.lang.scope import ScopedInput, column, lookup
 from towpath.lang.underline import Problems
 from towpath.schema import Catalog
 
@@ -33,7 +33,7 @@ class FromReader:
         self._problems = problems
         self._inner = derived
 
-    def read(self, raw: exp.Select) -> tuple[list[Source], list[exp.Expr]]:
+    def read(self, raw: exp.Select) -> tuple[list[ScopedInput], list[exp.Expr]]:
         """The inputs, and the conditions of ON."""
         start = raw.args.get("from_")
         if start is None:
@@ -46,12 +46,16 @@ class FromReader:
         self._check_number(sources)
         return sources, [join.args["on"] for join in joins if join.args.get("on")]
 
-    def _source(self, node: exp.Expr) -> Source:
+    def _source(self, node: exp.Expr) -> ScopedInput:
         if not isinstance(node, Windowed):
             return self._unwindowed(node)
         refuse_clauses(node, "this range_us slide_us", self._problems)
-        range_us, slide_us = node.args["range_us"], node.args.get("slide_us")
-        source = replace(self._unwindowed(node.this), node=node, range_us=range_us, slide_us=slide_us)
+        source = replace(self._unwindowed(node.this), node=node)
+        range_us = self._length(node, "range_us", source.alias)
+        slide_us = self._length(node, "slide_us", source.alias)
+        if range_us is None:
+            return source
+        source = replace(source, range_us=range_us, slide_us=slide_us)
         if slide_us and range_us % slide_us:
             message = f"RANGE {duration(range_us)} is not a multiple of SLIDE {duration(slide_us)}"
             self._problems.add(node, message, "choose a SLIDE that divides the RANGE")
@@ -60,7 +64,17 @@ class FromReader:
             self._problems.add(node, message, "choose a longer SLIDE or a shorter RANGE")
         return source
 
-    def _unwindowed(self, node: exp.Expr) -> Source:
+    def _length(self, node: Windowed, key: str, alias: str) -> int | None:
+        """RANGE or SLIDE of a window; None if there is none, or none that can be."""
+        length: int | None = node.args.get(key)
+        if length is None or 0 < length <= LONGEST_US:
+            return length
+        what = f"the {'window' if key == 'range_us' else 'SLIDE'} of {alias}" if alias else "a window"
+        wrong = "has to be longer than nothing" if length <= 0 else f"is at most {duration(LONGEST_US)}"
+        self._problems.add(node.meta[key], f"{what} {wrong}")
+        return None
+
+    def _unwindowed(self, node: exp.Expr) -> ScopedInput:
         alias = node.args.get("alias")
         if alias and alias.args.get("columns"):
             self._problems.add(alias, "columns are not renamed in FROM", "name them in SELECT with AS")
@@ -73,34 +87,34 @@ class FromReader:
         if isinstance(node, exp.Subquery):
             hint = "write FROM (SELECT ...) AS name; UNION ALL and JOIN stand outside of the parentheses"
             self._problems.add(node, "a derived table is one SELECT", hint)
-            return Source(node, node.alias, None, (), derived=True)
+            return ScopedInput(node, node.alias, None, (), derived=True)
         hint = "FROM takes streams, and derived tables: (SELECT ...) [RANGE 10 SECONDS] AS name"
         self._problems.add(node, f"{self._problems.text(node)} is not a stream", hint)
-        return Source(node, node.alias, None, ())
+        return ScopedInput(node, node.alias, None, ())
 
-    def _stream(self, node: exp.Table) -> Source:
+    def _stream(self, node: exp.Table) -> ScopedInput:
         if node.args.get("db"):
             self._problems.add(node, "a stream's name has one part", "quote a name that holds a dot")
-            return Source(node, node.alias or node.name, None, ())
+            return ScopedInput(node, node.alias or node.name, None, ())
         name = lookup(node.name, self._catalog)
         if name is None:
             known = f"the streams are {', '.join(self._catalog)}" if len(self._catalog) <= 20 else ""
             hint = did_you_mean(node.name, self._catalog) or known
             self._problems.add(node, f"there is no stream {node.name}", hint)
-            return Source(node, node.alias or node.name, None, ())
+            return ScopedInput(node, node.alias or node.name, None, ())
         alias = node.alias or name
         columns = {c.name: column(alias, c.name) for c in self._catalog[name].columns}
-        return Source(node, alias, columns, (Input(alias, name),))
+        return ScopedInput(node, alias, columns, (Input(alias, name),))
 
-    def _derived(self, node: exp.Subquery) -> Source:
+    def _derived(self, node: exp.Subquery) -> ScopedInput:
         if self._inner is None:
             self._problems.add(node, "a derived table inside a derived table is not supported", "write one SELECT")
-            return Source(node, node.alias, None, (), derived=True)
+            return ScopedInput(node, node.alias, None, (), derived=True)
         inner = self._inner.read(node.this)
         if inner is None:
-            return Source(node, node.alias, None, (), derived=True)
+            return ScopedInput(node, node.alias, None, (), derived=True)
         columns = {item.name: item.expr for item in inner.items}
-        return Source(node, node.alias, columns, inner.inputs, inner.where, derived=True)
+        return ScopedInput(node, node.alias, columns, inner.inputs, inner.where, derived=True)
 
     def _refuse_join(self, join: exp.Join) -> None:
         refuse_clauses(join, "this on side kind method using", self._problems)
@@ -110,9 +124,9 @@ class FromReader:
         if kind.upper() not in ("", "INNER"):
             self._problems.add(join, f"{kind.upper()} JOIN is not supported, only inner joins are", _TIE)
 
-    def _distinct(self, sources: list[Source]) -> list[Source]:
+    def _distinct(self, sources: list[ScopedInput]) -> list[ScopedInput]:
         """The inputs, of which one that takes another's name brings in nothing."""
-        found: list[Source] = []
+        found: list[ScopedInput] = []
         for source in sources:
             if source.alias.lower() == WINDOW:
                 self._problems.add(source.node, "an input cannot be called window", "give it another name with AS")
@@ -124,7 +138,7 @@ class FromReader:
             found.append(source)
         return found
 
-    def _check_number(self, sources: list[Source]) -> None:
+    def _check_number(self, sources: list[ScopedInput]) -> None:
         if len(sources) > MOST_INPUTS:
             message = f"{len(sources)} inputs, at most {MOST_INPUTS} can be joined"
             self._problems.add(sources[MOST_INPUTS].node, message, "split the query")

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from towpath.lang.scope import Source
+from towpath.lang.scope import ScopedInput
 from towpath.lang.typing import ColumnType
 from towpath.lang.underline import Problems
 
 
 def check_tied(
-    sources: list[Source], where: Iterable[exp.Expression], column_type: ColumnType, problems: Problems
+    sources: list[ScopedInput], where: Iterable[exp.Expression], column_type: ColumnType, problems: Problems
 ) -> None:
     tied = [{s.alias} for s in sources]
     for condition in where:
@@ -42,7 +42,7 @@ def _tie(condition: exp.Expression, column_type: ColumnType) -> set[str] | None:
     return {left.table, right.table} if alike else None
 
 
-def _example(left: Source, right: Source) -> str:
+def _example(left: ScopedInput, right: ScopedInput) -> str:
     shared = [name for name in left.columns or () if name in (right.columns or ())]
     names = (
         (shared[0], shared[0]) if shared else (next(iter(left.columns or ("x",))), next(iter(right.columns or ("y",))))

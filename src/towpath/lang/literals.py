@@ -7,10 +7,7 @@ from datetime import UTC, date, datetime
 
 from sqlglot import exp
 
-from towpath.schema import Type
-
-INT_MAX = 2**31 - 1
-BIGINT_MAX = 2**63 - 1
+from towpath.schema import INTEGERS, Type
 
 SQL_TYPES: dict[Type, exp.DType] = {
     Type.BOOLEAN: exp.DType.BOOLEAN,
@@ -33,21 +30,33 @@ def cast(value: exp.Expression, to: Type) -> exp.Cast:
     return exp.Cast(this=value, to=exp.DataType(this=SQL_TYPES[to]))
 
 
-def number(text: str) -> str | None:
-    """An integer without leading zeros, or the shortest text of a double; None when neither can hold it."""
+def number(text: str, *, negated: bool = False) -> str | None:
+    """An integer without leading zeros, or the shortest text of a double; None when neither can hold it.
+
+    With a minus in front of it an integer reaches one further: the smallest bigint has no positive counterpart.
+    """
     if text.isascii() and text.isdigit():
-        return str(int(text)) if len(text) < 40 and int(text) <= BIGINT_MAX else None
+        value = int(text) if len(text) < 40 else 2**64
+        return str(value) if (-value if negated else value) in INTEGERS[Type.BIGINT] else None
     try:
-        value = float(text)
+        fraction = float(text)
     except ValueError:
         return None
-    return repr(value) if math.isfinite(value) else None
+    return repr(fraction) if math.isfinite(fraction) else None
 
 
-def number_type(text: str) -> Type:
-    if not text.isdigit():
-        return Type.DOUBLE
-    return Type.INT if int(text) <= INT_MAX else Type.BIGINT
+def whole_number(node: exp.Expr) -> int | None:
+    """The value of an integer literal, with a minus or without; None for anything else."""
+    if isinstance(node, exp.Neg):
+        inner = node.this
+        return -int(inner.this) if isinstance(inner, exp.Literal) and inner.is_int else None
+    return int(node.this) if isinstance(node, exp.Literal) and node.is_int else None
+
+
+def number_type(node: exp.Expr) -> Type:
+    """The type of a number, with a minus or without: the smallest int and the smallest bigint are of their types."""
+    value = whole_number(node)
+    return Type.DOUBLE if value is None else Type.INT if value in INTEGERS[Type.INT] else Type.BIGINT
 
 
 def moment(text: str, to: Type) -> str | None:

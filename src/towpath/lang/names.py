@@ -6,7 +6,7 @@ import re
 
 from sqlglot import TokenType, exp
 
-from towpath.lang.dialect import Towpath
+from towpath.lang.dialect import TowpathDialect
 
 LONGEST = 60
 _WORDS = {
@@ -19,7 +19,7 @@ def output_name(raw: exp.Expr, text: str) -> str:
     """The alias, the column's name, or a snake-case reading of the text: sum(b.price) -> sum_price."""
     if isinstance(raw, exp.Alias | exp.Column):
         return str(raw.alias_or_name)
-    tokens = Towpath().tokenize(text.replace("(*)", "()"))
+    tokens = TowpathDialect().tokenize(text.replace("(*)", "()"))
     words = []
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         qualifier = following is not None and following.token_type == TokenType.DOT

@@ -18,32 +18,32 @@ from towpath.lang.underline import Problems
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputColumn:
     name: str
     node: exp.Expr
     expr: exp.Expression
 
 
-def read_outputs(raw: exp.Select, scope: Scope, problems: Problems) -> list[Output]:
+def read_outputs(raw: exp.Select, scope: Scope, problems: Problems) -> list[OutputColumn]:
     if not raw.expressions:
         problems.add(raw, "SELECT names no columns", "write SELECT * for all")
-    outputs: list[Output] = []
+    outputs: list[OutputColumn] = []
     for node in raw.expressions:
         star = node.this if isinstance(node, exp.Column) else node
         if isinstance(star, exp.Star):
             if any(star.args.values()):
                 problems.add(node, "* takes no EXCEPT, REPLACE or RENAME", "name the columns")
             alias = node.table if isinstance(node, exp.Column) else None
-            outputs += [Output(name, node, e) for name, e in scope.star(alias, node)]
+            outputs += [OutputColumn(name, node, e) for name, e in scope.star(alias, node)]
         else:
             value = node.this if isinstance(node, exp.Alias) else node
             spelled = scope.spelling(node) if isinstance(node, exp.Column) else None
             name = spelled or output_name(node, problems.text(node))
-            outputs.append(Output(name, node, scope.expression(value)))
+            outputs.append(OutputColumn(name, node, scope.expression(value)))
     return outputs
 
 
-def check_names(outputs: Iterable[Output], problems: Problems) -> None:
+def check_names(outputs: Iterable[OutputColumn], problems: Problems) -> None:
     seen: set[str] = set()
     for output in outputs:
         if output.name.lower() in seen:
@@ -59,7 +59,9 @@ def check_names(outputs: Iterable[Output], problems: Problems) -> None:
             problems.add(output.node, message, "give it a shorter name with AS")
 
 
-def read_group_by(raw: exp.Select, outputs: list[Output], scope: Scope, problems: Problems) -> list[exp.Expression]:
+def read_group_by(
+    raw: exp.Select, outputs: list[OutputColumn], scope: Scope, problems: Problems
+) -> list[exp.Expression]:
     group = raw.args.get("group")
     if group is None:
         return []
@@ -76,7 +78,9 @@ def read_group_by(raw: exp.Select, outputs: list[Output], scope: Scope, problems
     return keys
 
 
-def visible_in_having(outputs: list[Output], group_by: list[exp.Expression], scope: Scope) -> dict[str, exp.Expression]:
+def visible_in_having(
+    outputs: list[OutputColumn], group_by: list[exp.Expression], scope: Scope
+) -> dict[str, exp.Expression]:
     """Output names HAVING may use: a grouped input column of the same name comes first."""
     grouped = {key.name.lower() for key in group_by if isinstance(key, exp.Column)}
     hidden = {name for name in grouped if scope.spelling(exp.column(name))}
@@ -88,7 +92,7 @@ def _of_window(key: exp.Expression) -> bool:
     return bool(columns) and all(c.text("table") == WINDOW for c in columns) and not key.find(*AGGREGATE_NODES)
 
 
-def _position(node: exp.Expr, outputs: list[Output], scope: Scope, problems: Problems) -> exp.Expression | None:
+def _position(node: exp.Expr, outputs: list[OutputColumn], scope: Scope, problems: Problems) -> exp.Expression | None:
     """`GROUP BY 1` is the first output column."""
     if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdecimal():
         return None

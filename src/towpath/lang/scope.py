@@ -21,7 +21,7 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, 
 
 
 @dataclass(frozen=True)
-class Source:
+class ScopedInput:
     """One input of FROM: a stream, or a derived table (then `inputs` are its streams)."""
 
     node: exp.Expr
@@ -51,7 +51,7 @@ def lookup(name: str, known: Iterable[str]) -> str | None:
 class Scope:
     """The columns that FROM brings in; turns raw expressions into checked ones."""
 
-    def __init__(self, sources: list[Source], catalog: Catalog, problems: Problems, budget: Budget) -> None:
+    def __init__(self, sources: list[ScopedInput], catalog: Catalog, problems: Problems, budget: Budget) -> None:
         self.sources = sources
         self._catalog = catalog
         self._streams = {i.alias: i.stream for s in sources for i in s.inputs}
@@ -143,7 +143,7 @@ class Scope:
             return self._unknown_column(node, [source])
         return self.budget.copied(source.columns[name], node)
 
-    def _candidates(self, name: str) -> list[tuple[Source, str]]:
+    def _candidates(self, name: str) -> list[tuple[ScopedInput, str]]:
         found = [(source, lookup(name, source.columns or ())) for source in self.sources]
         return [(source, spelled) for source, spelled in found if spelled]
 
@@ -155,7 +155,7 @@ class Scope:
         self._problems.add(node, f"{alias} is not an input of this SELECT", hint)
         return Unknown()
 
-    def _unknown_column(self, node: exp.Column, among: list[Source]) -> exp.Expression:
+    def _unknown_column(self, node: exp.Column, among: list[ScopedInput]) -> exp.Expression:
         # After an unknown stream nobody can tell whether the column exists.
         if any(s.columns is None for s in among):
             return Unknown()

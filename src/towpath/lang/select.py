@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from towpath.lang.budget import MOST_WIDE, Budget
-from towpath.lang.functions import AGGREGATE_NODES
+from towpath.lang.functions import AGGREGATE_NODES, BOOLEAN
 from towpath.lang.grouping import check_grouped, is_aggregate, refuse_aggregates, refuse_window_columns
 from towpath.lang.inputs import FromReader
 from towpath.lang.joins import check_tied
-from towpath.lang.outputs import Output, check_names, read_group_by, read_outputs, visible_in_having
+from towpath.lang.outputs import OutputColumn, check_names, read_group_by, read_outputs, visible_in_having
 from towpath.lang.query import Item, Select
 from towpath.lang.refusals import refuse_clauses
-from towpath.lang.scope import Scope, Source
-from towpath.lang.typing import BOOLEAN, Unknown, outside
+from towpath.lang.scope import Scope, ScopedInput
+from towpath.lang.typing import Unknown, outside
 from towpath.lang.underline import Problems
 from towpath.lang.windows import read_windows
 from towpath.schema import Catalog
@@ -46,7 +46,7 @@ class SelectReader:
     def _inner(self) -> SelectReader | None:
         return None if self._derived else SelectReader(self._catalog, self._problems, self._budget, derived=True)
 
-    def _select(self, raw: exp.Select, sources: list[Source], conditions: list[exp.Expr], sound: bool) -> Select:
+    def _select(self, raw: exp.Select, sources: list[ScopedInput], conditions: list[exp.Expr], sound: bool) -> Select:
         problems = self._problems
         scope = Scope(sources, self._catalog, problems, self._budget)
         where = [c for on in [*conditions, _clause(raw, "where")] for c in scope.condition(on)]
@@ -89,7 +89,7 @@ class SelectReader:
         self,
         aggregate: bool,
         where: list[exp.Expression],
-        outputs: list[Output],
+        outputs: list[OutputColumn],
         group_by: list[exp.Expression],
         having: list[exp.Expression],
     ) -> None:
@@ -115,7 +115,7 @@ class SelectReader:
         self,
         scope: Scope,
         where: list[exp.Expression],
-        outputs: list[Output],
+        outputs: list[OutputColumn],
         group_by: list[exp.Expression],
         having: list[exp.Expression],
     ) -> tuple[Item, ...]:

@@ -8,7 +8,7 @@ from functools import lru_cache, reduce
 
 from sqlglot import TokenType, exp
 
-from towpath.lang.dialect import Towpath, window
+from towpath.lang.dialect import TowpathDialect, window
 from towpath.lang.query import WINDOW, Input, Query, Select
 
 _LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
@@ -55,7 +55,7 @@ def expression_text(expr: exp.Expression) -> str:
     for column in list(printed.find_all(exp.Column)):
         if column.text("table") == WINDOW:
             column.set("table", None)
-    return printed.sql(Towpath)
+    return printed.sql(TowpathDialect)
 
 
 def to_sql(query: Query) -> str:
@@ -134,7 +134,7 @@ def _all(conditions: Iterable[exp.Expression]) -> str:
 
 
 def _name(name: str) -> str:
-    return exp.to_identifier(name, quoted=not _plain(name)).sql(Towpath)
+    return exp.to_identifier(name, quoted=not _plain(name)).sql(TowpathDialect)
 
 
 @lru_cache(maxsize=4096)
@@ -142,4 +142,4 @@ def _plain(name: str) -> bool:
     """Whether a name is read as a name without quotes."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return False
-    return [token.token_type for token in Towpath().tokenize(name)] == [TokenType.VAR]
+    return [token.token_type for token in TowpathDialect().tokenize(name)] == [TokenType.VAR]

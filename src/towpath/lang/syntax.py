@@ -10,7 +10,7 @@ from itertools import pairwise
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
-from towpath.lang.dialect import ForeignWord, Towpath, TowpathParser
+from towpath.lang.dialect import BadWindow, ForeignWord, TowpathDialect, TowpathParser
 from towpath.lang.foreign import FOREIGN
 from towpath.lang.underline import Problems
 
@@ -40,11 +40,13 @@ def read(sql: str, problems: Problems) -> exp.Expr | None:
     tokens = _tokens(sql, problems)
     if tokens is None or not _one_select(tokens, sql, problems):
         return None
-    parser = TowpathParser(ErrorLevel.IMMEDIATE, error_message_context=len(sql), dialect=Towpath())
+    parser = TowpathParser(ErrorLevel.IMMEDIATE, error_message_context=len(sql), dialect=TowpathDialect())
     try:
         return parser.parse(tokens, sql)[0]
     except ParseError as error:
         _syntax_problem(error, sql, problems)
+    except BadWindow as error:
+        _note(error.message, *error.place, sql, problems)
     except ForeignWord as error:
         word = error.word.upper()
         hint = f"{FOREIGN[word]}; the name of an input goes behind AS"
@@ -66,7 +68,7 @@ def _holds_no_text(sql: str, problems: Problems) -> bool:
 
 def _tokens(sql: str, problems: Problems) -> list[Token] | None:
     try:
-        tokens = Towpath().tokenize(sql)
+        tokens = TowpathDialect().tokenize(sql)
     except TokenError:
         problems.add((_first_open(sql), len(sql)), "a quote or a comment that begins here does not end", "close it")
         return None
@@ -112,10 +114,13 @@ def _syntax_problem(error: ParseError, sql: str, problems: Problems) -> None:
     details = error.errors[0]
     # The context is as long as the text, so what stands before the highlight is the whole text before it.
     start = len(details["start_context"] or "")
-    found = details["highlight"] or ""
-    end = start + max(1, len(found))
+    _note(str(details["description"]), start, start + len(details["highlight"] or ""), sql, problems)
+
+
+def _note(description: str, start: int, end: int, sql: str, problems: Problems) -> None:
+    found, end = sql[start:end], max(start + 1, end)
     last = not sql[end:].strip("; \n\t")
-    problems.add((start, end), _in_words(str(details["description"]), found, last))
+    problems.add((start, end), _in_words(description, found, last))
 
 
 def _in_words(description: str, found: str, last: bool) -> str:

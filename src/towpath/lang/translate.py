@@ -86,7 +86,7 @@ class Translator:
     def _literal(self, node: exp.Expr) -> exp.Expression:
         if is_string(node):
             return exp.Literal.string(node.this)
-        text = number(node.this)
+        text = number(node.this, negated=isinstance(node.parent, exp.Neg))
         if text is None:
             return self._wrong(node, f"{node.this[:40]} is not a bigint or double", "quote it if it is a text")
         return exp.Literal.number(text)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
-from towpath.errors import Problem, QueryError
-from towpath.lang.literals import is_constant, number_type, type_of_name
+from towpath.errors import Mistake, QueryError
+from towpath.lang.functions import BOOLEAN, FUNCTIONS, INTEGER, NUMBER, ORDERED, STRING, OperandKind, Signature
+from towpath.lang.literals import is_constant, number_type, type_of_name, whole_number
 from towpath.lang.query import WINDOW
 from towpath.lang.show import expression_text
 from towpath.schema import Type
 
 ColumnType = Callable[[str, str], Type]  # (alias, column name)
-Report = Callable[[exp.Expression, str, str], None]  # (where, message, hint)
+ReportMistake = Callable[[exp.Expression, str, str], None]  # (where, message, hint)
 Text = Callable[[exp.Expression], str]  # how a message quotes an expression
 
 
 def infer(expr: exp.Expression, column_type: ColumnType) -> Type:
     """The type of a checked expression. Raises QueryError with every type mistake in it."""
-    problems: list[Problem] = []
-    found = Typer(column_type, lambda _, message, hint: problems.append(Problem("", message, hint))).of(expr)
+    problems: list[Mistake] = []
+    found = Typer(column_type, lambda _, message, hint: problems.append(Mistake("", message, hint))).of(expr)
     if found is None or problems:
         raise QueryError(f"{expression_text(expr)} has no type", problems)
     return found
@@ -31,57 +31,15 @@ class Unknown(exp.Expression):
     """Stands for a part that was refused already, so that it is not refused again for its type."""
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What an operand may be."""
-
-    name: str
-    types: frozenset[Type]
-    cast: Type | None = None  # the type a hint offers to cast to
-
-
-@dataclass(frozen=True)
-class Signature:
-    arguments: tuple[Kind, ...]
-    result: Type
-
-
-BOOLEAN = Kind("a boolean", frozenset({Type.BOOLEAN}))
-NUMBER = Kind("a number", frozenset({Type.INT, Type.BIGINT, Type.DOUBLE}), Type.DOUBLE)
-INTEGER = Kind("an integer", frozenset({Type.INT, Type.BIGINT}), Type.BIGINT)
-STRING = Kind("a string", frozenset({Type.STRING}), Type.STRING)
-TIMESTAMP = Kind("a timestamp", frozenset({Type.TIMESTAMP}), Type.TIMESTAMP)
-MOMENT = Kind("a timestamp or a date", frozenset({Type.TIMESTAMP, Type.DATE}), Type.TIMESTAMP)
-ORDERED = Kind("a number, string, timestamp or date", frozenset(Type) - {Type.BOOLEAN}, Type.INT)
-
+# Of operators here, of functions in their table.
 SIGNATURES: dict[type[exp.Expr], Signature] = {
     exp.And: Signature((BOOLEAN, BOOLEAN), Type.BOOLEAN),
     exp.Or: Signature((BOOLEAN, BOOLEAN), Type.BOOLEAN),
     exp.Not: Signature((BOOLEAN,), Type.BOOLEAN),
     exp.Like: Signature((STRING, STRING), Type.BOOLEAN),
-    exp.DPipe: Signature((STRING, STRING), Type.STRING),
     exp.Div: Signature((NUMBER, NUMBER), Type.DOUBLE),
     exp.Mod: Signature((INTEGER, INTEGER), Type.BIGINT),
-    exp.Ceil: Signature((NUMBER,), Type.BIGINT),
-    exp.Floor: Signature((NUMBER,), Type.BIGINT),
-    exp.Exp: Signature((NUMBER,), Type.DOUBLE),
-    exp.Ln: Signature((NUMBER,), Type.DOUBLE),
-    exp.Sqrt: Signature((NUMBER,), Type.DOUBLE),
-    exp.Pow: Signature((NUMBER, NUMBER), Type.DOUBLE),
-    exp.Avg: Signature((NUMBER,), Type.DOUBLE),
-    exp.StddevSamp: Signature((NUMBER,), Type.DOUBLE),
-    exp.Lower: Signature((STRING,), Type.STRING),
-    exp.Upper: Signature((STRING,), Type.STRING),
-    exp.Trim: Signature((STRING,), Type.STRING),
-    exp.Length: Signature((STRING,), Type.INT),
-    exp.Substring: Signature((STRING, INTEGER, INTEGER), Type.STRING),
-    exp.StartsWith: Signature((STRING, STRING), Type.BOOLEAN),
-    exp.Year: Signature((MOMENT,), Type.INT),
-    exp.Month: Signature((MOMENT,), Type.INT),
-    exp.Day: Signature((MOMENT,), Type.INT),
-    exp.Hour: Signature((TIMESTAMP,), Type.INT),
-    exp.Minute: Signature((TIMESTAMP,), Type.INT),
-    exp.Second: Signature((TIMESTAMP,), Type.INT),
+    **{f.node: f.signature for f in FUNCTIONS.values() if f.signature is not None},
 }
 
 _SPELLING: dict[type[exp.Expr], str] = {
@@ -95,14 +53,14 @@ _SPELLING: dict[type[exp.Expr], str] = {
     exp.Neg: "-",
     exp.DPipe: "|| (concat)",
     exp.Case: "CASE (if)",
-    exp.Pow: "power",
-    exp.StddevSamp: "stddev",
 }
+# Of several names the first.
+_NAMES: dict[type[exp.Expr], str] = {function.node: name for name, function in reversed(FUNCTIONS.items())}
 
 
 def spelling(node: exp.Expr) -> str:
     """The name of an operator or function as users write it."""
-    name = _SPELLING.get(type(node))
+    name = _SPELLING.get(type(node)) or _NAMES.get(type(node))
     return name or (node.sql_name().lower() if isinstance(node, exp.Func) else node.key.upper())
 
 
@@ -130,7 +88,7 @@ def castable(source: Type, target: Type) -> bool:
 class Typer:
     """Gives the type of expressions, reporting mistakes; None is the type of what was reported."""
 
-    def __init__(self, column_type: ColumnType, report: Report, text: Text = expression_text) -> None:
+    def __init__(self, column_type: ColumnType, report: ReportMistake, text: Text = expression_text) -> None:
         self._column_type = column_type
         self._report = report
         self._text = text
@@ -144,7 +102,7 @@ class Typer:
             return None
         return rule(self, node)
 
-    def expect(self, node: exp.Expression, kind: Kind, by: str) -> Type | None:
+    def expect(self, node: exp.Expression, kind: OperandKind, by: str) -> Type | None:
         """The type of an operand, reported unless it is of the kind."""
         found = self.of(node)
         if found is None or found in kind.types:
@@ -186,8 +144,10 @@ class Typer:
         return Type.DOUBLE if Type.DOUBLE in types else Type.BIGINT
 
     def _negation(self, node: exp.Expression) -> Type | None:
+        if whole_number(node) is not None:
+            return number_type(node)
         found = self.expect(node.this, NUMBER, "-")
-        return Type.BIGINT if found is Type.INT and not isinstance(node.this, exp.Literal) else found
+        return Type.BIGINT if found is Type.INT else found
 
     def _same_number(self, node: exp.Expression) -> Type | None:
         decimals = node.args.get("decimals")
@@ -213,7 +173,12 @@ class Typer:
         operands = [o for o in node.iter_expressions() if isinstance(o, exp.Expression)]
         if any(isinstance(o, exp.Null) for o in operands):
             self._report(node, "a comparison with NULL is never true", "write IS NULL or IS NOT NULL")
-            return Type.BOOLEAN
+        else:
+            self._compared(node, operands)
+        return Type.BOOLEAN
+
+    def _compared(self, node: exp.Expression, operands: Sequence[exp.Expression]) -> Type | None:
+        """The type of the first, which is compared with each of the others."""
         first, *others = operands
         left = self.of(first)
         for other in others:
@@ -221,7 +186,7 @@ class Typer:
             if left and right and widest((left, right)) is None:
                 message = f"cannot compare {self._text(first)}, {a(left)}, with {self._text(other)}, {a(right)}"
                 self._report(node, message, "make them alike with CAST")
-        return Type.BOOLEAN
+        return left
 
     def _in(self, node: exp.Expression) -> Type:
         for value in node.expressions:
@@ -244,10 +209,9 @@ class Typer:
         return self.common(node, [node.this, *node.expressions])
 
     def _nullif(self, node: exp.Expression) -> Type | None:
-        if isinstance(node.args["expression"], exp.Null):
-            return self.of(node.this)
-        self._comparison(node)
-        return self.of(node.this)
+        first, other = node.this, node.args["expression"]
+        # The type of each is asked for once: twice would double the work with every level of nesting.
+        return self._compared(node, [first] if isinstance(other, exp.Null) else [first, other])
 
     def _cast(self, node: exp.Expression) -> Type | None:
         target = type_of_name(node.args["to"])
@@ -258,7 +222,7 @@ class Typer:
         return target
 
     def _literal(self, node: exp.Expression) -> Type:
-        return Type.STRING if node.args["is_string"] else number_type(node.this)
+        return Type.STRING if node.args["is_string"] else number_type(node)
 
     def _boolean(self, node: exp.Expression) -> Type:
         return Type.BOOLEAN

@@ -6,9 +6,9 @@ import unicodedata
 
 from sqlglot import exp
 
-from towpath.errors import Problem
+from towpath.errors import Mistake
 
-Span = tuple[int, int]  # offsets into the text: first character, one past the last
+TextSpan = tuple[int, int]  # offsets into the text: first character, one past the last
 
 WIDTH = 110  # an excerpt of a longer line is cut around the mark
 
@@ -18,19 +18,19 @@ class Problems:
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
-        self._found: dict[Problem, Span] = {}
+        self._found: dict[Mistake, TextSpan] = {}
 
-    def add(self, at: exp.Expr | Span, message: str, hint: str = "") -> None:
+    def add(self, at: exp.Expr | TextSpan, message: str, hint: str = "") -> None:
         found = at if isinstance(at, tuple) else span(at)
         start, end = found or (0, len(self.sql))
         line, column = position(self.sql, start)
-        problem = Problem(f"line {line}, column {column}", message, hint, underline(self.sql, (start, end)))
+        problem = Mistake(f"line {line}, column {column}", message, hint, underline(self.sql, (start, end)))
         self._found.setdefault(problem, (start, end))
 
     def __len__(self) -> int:
         return len(self._found)
 
-    def in_order(self) -> list[Problem]:
+    def in_order(self) -> list[Mistake]:
         return sorted(self._found, key=lambda problem: self._found[problem])
 
     def text(self, node: exp.Expr) -> str:
@@ -39,11 +39,11 @@ class Problems:
         return " ".join(self.sql[slice(*found)].split()) if found else node.sql()
 
 
-def mark(node: exp.Expr, place: Span) -> None:
+def mark(node: exp.Expr, place: TextSpan) -> None:
     node.meta["start"], node.meta["end"] = place[0], place[1] - 1
 
 
-def span(node: exp.Expr) -> Span | None:
+def span(node: exp.Expr) -> TextSpan | None:
     """The part of the text a node was read from; the parser marks leaves and calls, the rest follows from them."""
     if node.meta.get("start") is not None:
         return node.meta["start"], node.meta["end"] + 1
@@ -64,7 +64,7 @@ def _visible(character: str) -> str:
     return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in ("Cc", "Cs") else character
 
 
-def underline(sql: str, place: Span) -> str:
+def underline(sql: str, place: TextSpan) -> str:
     """The line of the place, and ^^^^ below it; of a place that spans lines, its first line."""
     start, end = place
     first = sql.rfind("\n", 0, start) + 1

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from towpath.lang.dialect import duration, window
+from towpath.lang.dialect import Windowed, duration, window
 from towpath.lang.query import Input, Window
-from towpath.lang.scope import Source
+from towpath.lang.scope import ScopedInput
 from towpath.lang.underline import Problems
 
 _EXAMPLE = "[RANGE 10 SECONDS]"
 
 
 def read_windows(
-    sources: list[Source], aggregate: bool | None, problems: Problems
+    sources: list[ScopedInput], aggregate: bool | None, problems: Problems
 ) -> tuple[tuple[Input, ...], Window | None]:
     """The streams with their join windows, and the aggregate's window.
 
@@ -36,8 +36,8 @@ def read_windows(
     return joined, None
 
 
-def _single(source: Source, aggregate: bool | None, problems: Problems) -> Window | None:
-    if aggregate and source.range_us is None:
+def _single(source: ScopedInput, aggregate: bool | None, problems: Problems) -> Window | None:
+    if aggregate and source.range_us is None and not isinstance(source.node, Windowed):  # else it was refused
         what = "(SELECT ...)" if source.derived else problems.text(source.node)
         hint = f"write FROM {what} {_EXAMPLE} for one result per 10 seconds"
         problems.add(source.node, "an aggregate needs a window", hint)
@@ -47,7 +47,7 @@ def _single(source: Source, aggregate: bool | None, problems: Problems) -> Windo
     return Window(source.range_us, source.slide_us or source.range_us) if source.range_us else None
 
 
-def _over_join(sources: list[Source], problems: Problems) -> Window | None:
+def _over_join(sources: list[ScopedInput], problems: Problems) -> Window | None:
     windowed = [s for s in sources if s.range_us]
     if not windowed:
         return None
@@ -69,5 +69,5 @@ def _over_join(sources: list[Source], problems: Problems) -> Window | None:
     return Window(first.range_us or 0, slide_us or 0)
 
 
-def _range_of(source: Source) -> str:
+def _range_of(source: ScopedInput) -> str:
     return window(source.range_us or 0, None)

@@ -14,7 +14,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from towpath.cluster import Cluster
+from towpath.placement.cluster import Cluster
 from towpath.placement.problem import Operator, Problem
 
 Floats = NDArray[np.float64]

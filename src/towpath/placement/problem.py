@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from towpath.cluster import Cluster
+from towpath.placement.cluster import Cluster
 
-Kind = Literal["filter", "project", "join", "aggregate", "union"]
+OperatorKind = Literal["filter", "project", "join", "aggregate", "union"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class PlacementStream:
     name: str
     node: str  # the delegation node: where it enters the cluster and is handed on from
     rate: float  # tuples per second
@@ -28,7 +28,7 @@ class Stream:
 class Operator:
     name: str
     inputs: tuple[str, ...]  # streams or operators
-    kind: Kind = "filter"
+    kind: OperatorKind = "filter"
     cost: float = 0.0  # seconds per input tuple on a node of cpu 1.0
     selectivity: float = 1.0  # tuples out per tuple in, from whichever input
     state_bytes: float = 0.0
@@ -47,7 +47,7 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class PlacementQuery:
     name: str
     fragments: tuple[str, ...]
     sink: str | None = None  # the node that wants its results
@@ -73,15 +73,15 @@ class Placement:
 @dataclass(frozen=True)
 class Problem:
     cluster: Cluster
-    streams: tuple[Stream, ...]
+    streams: tuple[PlacementStream, ...]
     fragments: tuple[Fragment, ...]
-    queries: tuple[Query, ...]
+    queries: tuple[PlacementQuery, ...]
     pinned: Mapping[str, str] = field(default_factory=dict)  # fragment -> the one node that may run it
     current: Placement | None = None
     migration_cost: float = 0.0  # seconds of work on both nodes per byte of state moved
 
     @cached_property
-    def stream(self) -> Mapping[str, Stream]:
+    def stream(self) -> Mapping[str, PlacementStream]:
         return {s.name: s for s in self.streams}
 
     @cached_property
@@ -89,7 +89,7 @@ class Problem:
         return {f.name: f for f in self.fragments}
 
     @cached_property
-    def query(self) -> Mapping[str, Query]:
+    def query(self) -> Mapping[str, PlacementQuery]:
         return {q.name: q for q in self.queries}
 
     @cached_property

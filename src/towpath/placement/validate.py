@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from towpath.cluster import Cluster, Link, Network, Node
+from towpath.placement.cluster import Cluster, Network, NetworkLink, Node
 from towpath.placement.index import Index, index
-from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
+from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
 from towpath.placement.violation import Violation, some
 
 _COUNTS_FROM = {"copies": 1}  # the other numbers start at 0
@@ -55,11 +55,11 @@ def _names(problem: Problem) -> Iterator[Violation]:
 def _numbers(problem: Problem) -> Iterator[Violation]:
     network = problem.cluster.network
     yield from _bad_numbers("network", Network, [network])
-    yield from _bad_numbers("link", Link, network.links)
+    yield from _bad_numbers("link", NetworkLink, network.links)
     yield from _bad_numbers("node", Node, problem.cluster.nodes)
-    yield from _bad_numbers("stream", Stream, problem.streams)
+    yield from _bad_numbers("stream", PlacementStream, problem.streams)
     yield from _bad_numbers("operator", Operator, index(problem).operators)
-    yield from _bad_numbers("query", Query, problem.queries)
+    yield from _bad_numbers("query", PlacementQuery, problem.queries)
     yield from _bad_numbers("problem", Problem, [problem])
 
 
@@ -77,7 +77,7 @@ def _bad_numbers(kind: str, of: type, things: Sequence[Any]) -> Iterator[Violati
 
 
 def _place(kind: str, thing: Any) -> str:
-    if isinstance(thing, Link):
+    if isinstance(thing, NetworkLink):
         return f"link {thing.source} -> {thing.target}"
     return f"{kind} {thing.name}" if hasattr(thing, "name") else kind
 

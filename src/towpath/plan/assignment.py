@@ -11,12 +11,14 @@
 | w_range, w_slide| the aggregate's window in microseconds                               |
 | *_mask<m>       | which of the template's slots the fragment uses, one bit each        |
 | <slot>_p<k>     | constant k of a slot: r residual, x computed, h having               |
+| shape, constants| of a universal carrier instead of all that: the pipeline (serial.py) |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -24,8 +26,10 @@ from towpath.lang.like import pattern
 from towpath.plan.boxes import Box
 from towpath.plan.constants import Value
 from towpath.plan.operators import ColumnRef
-from towpath.plan.pipeline import Bound, Pipeline, Slot
-from towpath.plan.templates import Probe, Template, numbered
+from towpath.plan.pipeline import Bound, Output, Pipeline, Slot
+from towpath.plan.serial import dump_pipeline
+from towpath.plan.slots import Item, Layout, item_of
+from towpath.plan.templates import Probe, Template, numbered, template_of
 from towpath.schema import Type, internal
 
 Row = dict[str, Value | None]
@@ -41,12 +45,23 @@ class TableChange:
     since: int | None = None  # the version that is changed; None: there is none, the rows are the whole table
 
 
+SLOTS_KEPT = 4_096  # of which it is known where LIKE is; alike fragments have the same
 SWITCHES = 62  # of a mask, which is a BIGINT
 PREFIXES = {"residuals": "r", "computed": "x", "having": "h"}
+UNIVERSAL = {
+    "_fragment": Type.INT,
+    "s_i0": Type.STRING,
+    "w_range": Type.BIGINT,
+    "w_slide": Type.BIGINT,
+    "shape": Type.STRING,
+    "constants": Type.STRING,
+}
 
 
 def columns(template: Template, types: dict[ColumnRef, Type]) -> dict[str, Type]:
     """The assignment table's columns. Integers are BIGINT, so that a constant never needs to fit the column's width."""
+    if template.family.universal:
+        return UNIVERSAL
     result = {"_fragment": Type.INT, "_probe": Type.INT}
     for n in range(len(template.family.classes)):
         result[f"s_i{n}"] = Type.STRING
@@ -81,7 +96,7 @@ def widened(type_: Type) -> Type:
 
 
 def rows(fragment: int, pipeline: Pipeline, template: Template) -> list[Row]:
-    """One row for every box of the pipeline."""
+    """One row for every box of the pipeline; in a universal carrier, one row."""
     common: Row = {"_fragment": fragment}
     for source in pipeline.sources:
         common[f"s_{source.alias}"] = source.stream
@@ -89,11 +104,20 @@ def rows(fragment: int, pipeline: Pipeline, template: Template) -> list[Row]:
             common[f"d_{source.alias}"] = source.range_us
     if pipeline.window is not None:
         common |= {"w_range": pipeline.window.range_us, "w_slide": pipeline.window.slide_us}
+    if template.family.universal:
+        shape, constants = dump_pipeline(pipeline)
+        return [common | {"shape": shape, "constants": constants}]
+    if pipeline.window is not None:
         common |= _switches("groups", pipeline.groups, template.groups)
         common |= _switches("aggregates", pipeline.aggregates, template.aggregates)
     for part, prefix in PREFIXES.items():
         common |= _constants(getattr(pipeline, part), getattr(template, part), part, prefix)
     return [common | _box(box, template.probes) for box in pipeline.boxes]
+
+
+def window_of(row: Row) -> tuple[int, int]:
+    """Range and slide of an aggregate's window, in microseconds."""
+    return int(str(row["w_range"])), int(str(row["w_slide"]))
 
 
 def switch(part: str, n: int) -> tuple[str, int]:
@@ -128,10 +152,15 @@ def _constants(bounds: tuple[Bound, ...], available: tuple[Slot, ...], part: str
 
 def in_table(bound: Bound) -> list[Value]:
     """A bound's constants as its carrier needs them: of LIKE the pattern that Spark is to look for."""
-    likes = {
-        int(e.expression.name) for e in bound.slot.expr.find_all(exp.Like) if isinstance(e.expression, exp.Parameter)
-    }
+    likes = _patterns(bound.slot)
     return [pattern(str(value)) if k in likes else value for k, value in enumerate(bound.values)]
+
+
+@lru_cache(SLOTS_KEPT)
+def _patterns(slot: Slot) -> frozenset[int]:
+    """Which of a slot's constants are the right side of LIKE."""
+    found = (e.expression for e in slot.expr.find_all(exp.Like))
+    return frozenset(int(right.name) for right in found if isinstance(right, exp.Parameter))
 
 
 def _box(box: Box, probes: tuple[Probe, ...]) -> Row:
@@ -144,29 +173,66 @@ def _box(box: Box, probes: tuple[Probe, ...]) -> Row:
 
 def group_columns(pipeline: Pipeline, template: Template) -> Iterator[str]:
     """The results log's column for every group of an aggregate, in order."""
-    for slot in pipeline.groups:
-        yield f"g{template.groups.index(slot)}"
+    places = output_places(pipeline, template)
+    return (places[slot] for slot in pipeline.groups)
+
+
+def renamed_columns(pipeline: Pipeline, source: Template, target: Template) -> dict[str, str]:
+    """The results log's columns of all that a fragment puts out, in the log of one template and in that of another.
+
+    Those who share the fragment pick other columns and in another order than this pipeline does.
+    """
+    here, there = output_places(pipeline, source), output_places(pipeline, target)
+    return {here[item]: there[item] for item in here}
+
+
+def with_plain_columns(pipeline: Pipeline, template: Template, read: Iterable[str]) -> Pipeline:
+    """A fragment's pipeline that puts out those plain columns that are among some columns of its carrier's results log.
+
+    In a universal carrier it has those that it has.
+    """
+    if template.family.universal:
+        return pipeline
+    columns = {name("c", column): column for column in template.columns}
+    plain = (Output("column", column=columns[c]) for c in dict.fromkeys(read) if c in columns)
+    return replace(pipeline, outputs=(*(o for o in pipeline.outputs if o.kind != "column"), *plain))
 
 
 def log_columns(pipeline: Pipeline, template: Template) -> Iterator[str]:
     """The results log's column for every output of a pipeline, in order."""
-    computed = dict(zip(pipeline.computed, numbered(b.slot for b in pipeline.computed), strict=True))
-    computed_at, groups_at, aggregates_at = map(_places, (template.computed, template.groups, template.aggregates))
+    places = output_places(pipeline, template)
     for output in pipeline.outputs:
         match output.kind:
-            case "column":
-                assert output.column is not None
-                yield name("c", output.column)
-            case "computed":
-                assert output.bound is not None
-                yield f"x{computed_at[computed[output.bound]]}"
-            case "group":
-                assert output.slot is not None
-                yield f"g{groups_at[output.slot]}"
-            case "aggregate":
-                assert output.slot is not None
-                yield f"a{aggregates_at[output.slot]}"
             case "window_start":
                 yield "_born"
-            case _:
+            case "window_end":
                 yield "_time"
+            case _:
+                yield places[item_of(output)]
+
+
+def output_places(pipeline: Pipeline, template: Template) -> dict[Item, str]:
+    """The results log's column of everything that a fragment puts out."""
+    if template.family.universal:
+        return Layout(pipeline).outputs
+    computed_at, groups_at, aggregates_at = map(_places, (template.computed, template.groups, template.aggregates))
+    slots = numbered(b.slot for b in pipeline.computed)
+    places: dict[Item, str] = {o.column: name("c", o.column) for o in pipeline.outputs if o.column is not None}
+    places |= {bound: f"x{computed_at[slot]}" for bound, slot in zip(pipeline.computed, slots, strict=True)}
+    places |= {slot: f"g{groups_at[slot]}" for slot in pipeline.groups}
+    return places | {slot: f"a{aggregates_at[slot]}" for slot in pipeline.aggregates}
+
+
+def has_outputs(fragment: Pipeline, template: Template, wanted: Pipeline) -> bool:
+    """Whether a fragment in a carrier puts out what a pipeline of the same signature does.
+
+    It has everything but plain columns: a compiled carrier puts out all that its template has, and a universal one
+    those of the pipeline that the fragment was made for, in places that depend on all of them.
+    """
+    if template.family.universal:
+        return _plain_columns(fragment) == _plain_columns(wanted)
+    return template.covers(template_of(wanted))
+
+
+def _plain_columns(pipeline: Pipeline) -> set[ColumnRef]:
+    return {o.column for o in pipeline.outputs if o.column is not None}

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from towpath.lang.query import Query, Select
-from towpath.plan.operators import Filter, Operator, Project, Scan, Union, WindowAggregate, WindowJoin
+from towpath.plan.operators import Filter, LogicalOperator, Project, Scan, Union, WindowAggregate, WindowJoin
 from towpath.plan.rewrites import REWRITES
 from towpath.schema import Catalog
 
 
-def build(query: Query) -> Operator:
+def build(query: Query) -> LogicalOperator:
     """The plan as written: joins in FROM's order, one filter above them."""
     branches = tuple(_select(s) for s in query.selects)
     return branches[0] if len(branches) == 1 else Union(branches)
 
 
-def optimise(plan: Operator, catalog: Catalog) -> Operator:
+def optimise(plan: LogicalOperator, catalog: Catalog) -> LogicalOperator:
     for rewrite in REWRITES:
         plan = rewrite(plan, catalog)
     return plan
 
 
-def _select(select: Select) -> Operator:
-    plan: Operator | None = None
+def _select(select: Select) -> LogicalOperator:
+    plan: LogicalOperator | None = None
     for i in select.inputs:
         scan = Scan(i.alias, i.stream, i.range_us)
         plan = scan if plan is None else WindowJoin(plan, scan, ())

@@ -7,11 +7,12 @@ import math
 
 from sqlglot import exp
 
+from towpath.lang.literals import cast
 from towpath.schema import Type
 
 Value = bool | int | float | str | dt.datetime | dt.date
 
-INT64_MAX = 2**63 - 1
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 LAST_TIMESTAMP = dt.datetime.max.replace(tzinfo=dt.UTC)
 
 
@@ -24,7 +25,8 @@ def constant(expr: exp.Expr) -> tuple[Value, Type] | None:
     if isinstance(expr, exp.Neg):
         inner = constant(expr.this)
         if inner is not None and isinstance(inner[0], int | float) and inner[1].numeric:
-            return -inner[0], inner[1]
+            # The smallest BIGINT has no positive counterpart: its negation is NULL, and not a constant.
+            return None if inner == (INT64_MIN, Type.BIGINT) else (-inner[0], inner[1])
     if isinstance(expr, exp.Cast) and isinstance(expr.this, exp.Literal) and expr.this.is_string:
         return _temporal(expr)
     return None
@@ -46,6 +48,21 @@ def _temporal(expr: exp.Cast) -> tuple[Value, Type] | None:
         parsed = dt.datetime.fromisoformat(text)
         return (parsed if parsed.tzinfo else parsed.replace(tzinfo=dt.UTC)).astimezone(dt.UTC), Type.TIMESTAMP
     return None
+
+
+def node_of(value: Value) -> exp.Expression:
+    """The constant expression of a value: `constant` gives it back."""
+    match value:
+        case bool():
+            return exp.Boolean(this=value)
+        case int() | float():
+            return exp.Literal.number(repr(value))
+        case str():
+            return exp.Literal.string(value)
+        case _:
+            return cast(
+                exp.Literal.string(value.isoformat()), Type.TIMESTAMP if isinstance(value, dt.datetime) else Type.DATE
+            )
 
 
 def successor(value: Value) -> Value | None:

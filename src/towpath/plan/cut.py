@@ -16,13 +16,13 @@ from typing import TypeVar
 from sqlglot import exp
 
 from towpath.lang.query import WINDOW, Input, Item, Query, Select
+from towpath.plan import WHOLE
 from towpath.plan.build import build, optimise
 from towpath.plan.estimate import rate
-from towpath.plan.operators import ColumnRef, Operator
+from towpath.plan.fragments import PlanFragment, fragments
+from towpath.plan.operators import ColumnRef, LogicalOperator, branches
 from towpath.plan.pipeline import Pipeline, pipelines
 from towpath.schema import LINK, Catalog, Column, Stream, Type
-
-WHOLE, CUT = "one_per_query", "one_per_operator"  # how the fragments of a query are made when it runs
 
 ALIAS = "derived"
 TIME = "result_time"
@@ -47,21 +47,39 @@ class Derived:
 class Plan:
     """How a query runs: what it is made of, lower parts first, and the pipelines that answer it."""
 
+    tree: LogicalOperator  # the query in one piece
+    fragments: tuple[PlanFragment, ...]  # of the tree
     pipelines: tuple[Pipeline, ...]
     derived: tuple[Derived, ...] = ()
+    whole: tuple[Pipeline, ...] = ()  # of a query that is cut, its pipelines if it were not
 
 
-def plan(query: Query, catalog: Catalog, fragments: str = WHOLE) -> Plan:
+def fragmented(query: Query, catalog: Catalog, fragmenter: str) -> tuple[LogicalOperator, tuple[PlanFragment, ...]]:
+    """The optimised plan of a query, and how it is cut."""
+    tree = optimise(build(query), catalog)
+    return tree, fragments(tree, catalog, fragmenter)
+
+
+def plan(query: Query, catalog: Catalog, fragmenter: str = WHOLE) -> Plan:
+    """Of those ways to cut, a run has WHOLE and CUT."""
+    tree, pieces = fragmented(query, catalog, fragmenter)
+    whole = pipelines(tree, catalog)
     found: dict[str, Derived] = {}
     selects = []
-    for select in query.selects:
-        if fragments == CUT and select.window is not None and len(select.inputs) > 1:
+    for select, branch in zip(query.selects, branches(tree), strict=True):
+        if _is_cut(branch, pieces):
             derived, select = _cut(query, select, catalog)
             found[derived.stream.name] = derived
         selects.append(select)
+    if not found:
+        return Plan(tree, pieces, whole)
     known = {**catalog, **{name: derived.stream for name, derived in found.items()}}
     top = optimise(build(replace(query, selects=tuple(selects))), known)
-    return Plan(pipelines(top, known), tuple(found.values()))
+    return Plan(tree, pieces, pipelines(top, known), tuple(found.values()), whole)
+
+
+def _is_cut(branch: LogicalOperator, pieces: tuple[PlanFragment, ...]) -> bool:
+    return any(piece.upstream for piece in pieces if piece.operators[-1] is branch)
 
 
 def _cut(query: Query, select: Select, catalog: Catalog) -> tuple[Derived, Select]:
@@ -81,7 +99,7 @@ def _cut(query: Query, select: Select, catalog: Catalog) -> tuple[Derived, Selec
     return Derived(stream, pipeline), _upper(select, stream, renamed)
 
 
-def _planned(query: Query, select: Select, catalog: Catalog) -> tuple[Operator, Pipeline]:
+def _planned(query: Query, select: Select, catalog: Catalog) -> tuple[LogicalOperator, Pipeline]:
     plan = optimise(build(replace(query, selects=(select,))), catalog)
     return plan, pipelines(plan, catalog)[0]
 

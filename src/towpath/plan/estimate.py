@@ -7,7 +7,7 @@ from math import prod
 from sqlglot import exp
 
 from towpath.plan.equalities import joined_columns
-from towpath.plan.operators import Filter, Operator, Project, Scan, Union, WindowAggregate, WindowJoin, scans
+from towpath.plan.operators import Filter, LogicalOperator, Project, Scan, Union, WindowAggregate, WindowJoin, scans
 from towpath.schema import Catalog
 
 # Textbook selectivities, as in System R: an equality keeps a tenth, a comparison a third, anything else a half.
@@ -26,7 +26,7 @@ def selectivity(conjunct: exp.Expression) -> float:
     return OTHER
 
 
-def rate(op: Operator, catalog: Catalog) -> float:
+def rate(op: LogicalOperator, catalog: Catalog) -> float:
     match op:
         case Scan(stream=stream):
             return catalog[stream].rate

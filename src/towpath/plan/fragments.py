@@ -10,28 +10,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from towpath.plan.cut import CUT, WHOLE
+from towpath.plan import CUT, WHOLE
 from towpath.plan.estimate import rate
-from towpath.plan.operators import Operator, Scan, Union, WindowAggregate, WindowJoin, children, walk
+from towpath.plan.operators import LogicalOperator, Scan, Union, WindowAggregate, WindowJoin, children, walk
 from towpath.schema import Catalog
 
 
 @dataclass(frozen=True)
-class Fragment:
+class PlanFragment:
     """A connected set of operators that always sits on one node."""
 
     number: int  # 1, 2, ... from the leaves up, left to right
     stream: str  # the node this stream is delegated to is the fragment's native node
-    operators: tuple[Operator, ...]  # from the leaf up; the last one's output leaves the fragment
+    operators: tuple[LogicalOperator, ...]  # from the leaf up; the last one's output leaves the fragment
     positions: tuple[int, ...]  # of the operators in `walk(plan)`
     upstream: tuple[int, ...] = ()  # the fragments whose output it reads
 
 
-Rule = Callable[[Operator, Catalog], tuple[int, ...]]
+Rule = Callable[[LogicalOperator, Catalog], tuple[int, ...]]
 """Which of its children, by their numbers, an operator shares its fragment with."""
 
 
-def with_heavier(op: Operator, catalog: Catalog) -> tuple[int, ...]:
+def with_heavier(op: LogicalOperator, catalog: Catalog) -> tuple[int, ...]:
     """Zhou et al., section 3.1, steps 2 to 4: one fragment for each stream.
 
     A unary operator stays with its child. A join goes to the input of the higher estimated rate, so that the lower rate
@@ -46,12 +46,12 @@ def with_heavier(op: Operator, catalog: Catalog) -> tuple[int, ...]:
             return (0,)
 
 
-def with_all(op: Operator, catalog: Catalog) -> tuple[int, ...]:
+def with_all(op: LogicalOperator, catalog: Catalog) -> tuple[int, ...]:
     return tuple(range(len(children(op))))
 
 
-def cut_off(op: Operator, catalog: Catalog) -> tuple[int, ...]:
-    """As a run cuts (cut.py): an aggregate off the join below it."""
+def cut_off(op: LogicalOperator, catalog: Catalog) -> tuple[int, ...]:
+    """An aggregate off the join below it: what cut.py makes two pipelines of."""
     joins = any(isinstance(below, WindowJoin) for below in walk(op))
     return () if isinstance(op, WindowAggregate) and joins else with_all(op, catalog)
 
@@ -60,7 +60,7 @@ DEFAULT = "one_per_stream"
 FRAGMENTERS: dict[str, Rule] = {DEFAULT: with_heavier, CUT: cut_off, WHOLE: with_all}
 
 
-def fragments(plan: Operator, catalog: Catalog, fragmenter: str = DEFAULT) -> tuple[Fragment, ...]:
+def fragments(plan: LogicalOperator, catalog: Catalog, fragmenter: str = DEFAULT) -> tuple[PlanFragment, ...]:
     cutter = _Cutter(FRAGMENTERS[fragmenter], catalog)
     cutter.cut(plan)
     return cutter.fragments()
@@ -68,7 +68,7 @@ def fragments(plan: Operator, catalog: Catalog, fragmenter: str = DEFAULT) -> tu
 
 @dataclass(eq=False)
 class _Draft:
-    operators: list[Operator] = field(default_factory=list)
+    operators: list[LogicalOperator] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     upstream: list[_Draft] = field(default_factory=list)
 
@@ -80,7 +80,7 @@ class _Cutter:
         self._positions = count()  # top down, as `walk` goes
         self._drafts: list[_Draft] = []
 
-    def cut(self, plan: Operator) -> None:
+    def cut(self, plan: LogicalOperator) -> None:
         if not isinstance(plan, Union):
             self._draft(plan)
             return
@@ -88,10 +88,10 @@ class _Cutter:
         for branch in plan.branches:
             self.cut(branch)
 
-    def fragments(self) -> tuple[Fragment, ...]:
+    def fragments(self) -> tuple[PlanFragment, ...]:
         numbers = {draft: number for number, draft in enumerate(self._drafts, start=1)}
         return tuple(
-            Fragment(
+            PlanFragment(
                 number,
                 _native(draft.operators[-1], self._catalog),
                 tuple(draft.operators),
@@ -101,7 +101,7 @@ class _Cutter:
             for draft, number in numbers.items()
         )
 
-    def _draft(self, op: Operator) -> _Draft:
+    def _draft(self, op: LogicalOperator) -> _Draft:
         position = next(self._positions)
         below = [self._draft(child) for child in children(op)]
         shared = [below[n] for n in self._rule(op, self._catalog)]
@@ -124,7 +124,7 @@ class _Cutter:
         return first
 
 
-def _native(op: Operator, catalog: Catalog) -> str:
+def _native(op: LogicalOperator, catalog: Catalog) -> str:
     """The stream that brings most of an operator's input."""
     while not isinstance(op, Scan):
         heavier = with_heavier(op, catalog)[0]

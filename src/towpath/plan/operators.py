@@ -24,12 +24,11 @@ class Scan:
     alias: str
     stream: str
     range_us: int | None = None  # its window in a join
-    columns: tuple[str, ...] | None = None  # what is needed of it; None before that was found out
 
 
 @dataclass(frozen=True)
 class Filter:
-    child: Operator
+    child: LogicalOperator
     conjuncts: tuple[exp.Expression, ...]
 
 
@@ -37,20 +36,20 @@ class Filter:
 class WindowJoin:
     """All combinations of left and right that satisfy the conjuncts and lie in each other's windows."""
 
-    left: Operator
-    right: Operator
+    left: LogicalOperator
+    right: LogicalOperator
     conjuncts: tuple[exp.Expression, ...]
 
 
 @dataclass(frozen=True)
 class Project:
-    child: Operator
+    child: LogicalOperator
     items: tuple[Item, ...]
 
 
 @dataclass(frozen=True)
 class WindowAggregate:
-    child: Operator
+    child: LogicalOperator
     window: Window
     group_by: tuple[exp.Expression, ...]
     having: tuple[exp.Expression, ...]
@@ -59,13 +58,18 @@ class WindowAggregate:
 
 @dataclass(frozen=True)
 class Union:
-    branches: tuple[Operator, ...]
+    branches: tuple[LogicalOperator, ...]
 
 
-Operator = Scan | Filter | WindowJoin | Project | WindowAggregate | Union
+LogicalOperator = Scan | Filter | WindowJoin | Project | WindowAggregate | Union
 
 
-def children(op: Operator) -> tuple[Operator, ...]:
+def branches(plan: LogicalOperator) -> tuple[LogicalOperator, ...]:
+    """One for each SELECT of a query."""
+    return plan.branches if isinstance(plan, Union) else (plan,)
+
+
+def children(op: LogicalOperator) -> tuple[LogicalOperator, ...]:
     match op:
         case Scan():
             return ()
@@ -77,7 +81,7 @@ def children(op: Operator) -> tuple[Operator, ...]:
             return (op.child,)
 
 
-def with_children(op: Operator, new: tuple[Operator, ...]) -> Operator:
+def with_children(op: LogicalOperator, new: tuple[LogicalOperator, ...]) -> LogicalOperator:
     match op:
         case Scan():
             return op
@@ -89,22 +93,22 @@ def with_children(op: Operator, new: tuple[Operator, ...]) -> Operator:
             return replace(op, child=new[0])
 
 
-def walk(op: Operator) -> Iterator[Operator]:
+def walk(op: LogicalOperator) -> Iterator[LogicalOperator]:
     """The operator and everything below it, top down."""
     yield op
     for child in children(op):
         yield from walk(child)
 
 
-def scans(op: Operator) -> tuple[Scan, ...]:
+def scans(op: LogicalOperator) -> tuple[Scan, ...]:
     return tuple(o for o in walk(op) if isinstance(o, Scan))
 
 
-def aliases(op: Operator) -> frozenset[str]:
+def aliases(op: LogicalOperator) -> frozenset[str]:
     return frozenset(s.alias for s in scans(op))
 
 
-def expressions(op: Operator) -> tuple[exp.Expression, ...]:
+def expressions(op: LogicalOperator) -> tuple[exp.Expression, ...]:
     """The operator's own, without those below it."""
     match op:
         case Filter(_, conjuncts) | WindowJoin(_, _, conjuncts):
@@ -117,7 +121,7 @@ def expressions(op: Operator) -> tuple[exp.Expression, ...]:
             return ()
 
 
-def column_types(op: Operator, catalog: Catalog) -> ColumnType:
+def column_types(op: LogicalOperator, catalog: Catalog) -> ColumnType:
     """The types of the columns that expressions above `op` may use."""
     streams = {s.alias: catalog[s.stream] for s in scans(op)}
 

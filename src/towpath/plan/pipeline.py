@@ -17,19 +17,19 @@ from towpath.lang import infer
 from towpath.lang.functions import AGGREGATE_NODES, combined
 from towpath.lang.query import WINDOW, Item, Window
 from towpath.plan.boxes import Box, boxes
-from towpath.plan.constants import Value, constant
+from towpath.plan.constants import Value, constant, node_of
 from towpath.plan.equalities import joined_columns
 from towpath.plan.expressions import distinct, form
 from towpath.plan.operators import (
     ColumnRef,
     ColumnType,
     Filter,
-    Operator,
+    LogicalOperator,
     Project,
     Scan,
-    Union,
     WindowAggregate,
     WindowJoin,
+    branches,
     children,
     column_types,
     scans,
@@ -41,6 +41,8 @@ from towpath.schema import Catalog, Type
 MOST_CONDITIONS = 16
 # More constants than this are left in the shape: each would be a column of the table, for all queries of the carrier.
 MOST_CONSTANTS = 64
+# Of the type of their operands, so it matters which type a constant among those has.
+OF_OPERANDS_TYPE = (exp.If, exp.Case, exp.Coalesce, exp.Least, exp.Greatest, exp.Nullif, exp.Abs, exp.Round)
 
 
 class Grouped(exp.Expression):
@@ -84,9 +86,16 @@ class Bound:
     slot: Slot
     values: tuple[Value, ...] = ()
 
+    @property
+    def expr(self) -> exp.Expression:
+        """With the constants in their places."""
+        return self.slot.expr.transform(
+            lambda node: node_of(self.values[int(node.name)]) if isinstance(node, exp.Parameter) else node
+        )
+
 
 @dataclass(frozen=True)
-class Source:
+class PipelineSource:
     alias: str
     stream: str
     schema_class: tuple[tuple[str, str], ...]
@@ -109,7 +118,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Pipeline:
-    sources: tuple[Source, ...]
+    sources: tuple[PipelineSource, ...]
     keys: tuple[tuple[ColumnRef, ColumnRef], ...]
     boxes: tuple[Box, ...]
     residuals: tuple[Bound, ...]
@@ -121,8 +130,11 @@ class Pipeline:
 
     @property
     def computed(self) -> tuple[Bound, ...]:
-        """The distinct computed outputs, in order."""
-        return tuple(dict.fromkeys(o.bound for o in self.outputs if o.bound is not None))
+        """The distinct computed outputs, in an order that does not depend on that of the outputs.
+
+        Pipelines of equal signatures share a fragment, so the places of their constants must be the same.
+        """
+        return tuple(sorted({o.bound for o in self.outputs if o.bound is not None}, key=_text))
 
     @property
     def signature(self) -> str:
@@ -145,13 +157,12 @@ def _text(bound: Bound) -> str:
     return f"{bound.slot.text} {bound.values!r}"
 
 
-def pipelines(plan: Operator, catalog: Catalog) -> tuple[Pipeline, ...]:
+def pipelines(plan: LogicalOperator, catalog: Catalog) -> tuple[Pipeline, ...]:
     """One pipeline for every branch of an optimised plan."""
-    branches = plan.branches if isinstance(plan, Union) else (plan,)
-    return tuple(_pipeline(b, catalog) for b in branches)
+    return tuple(_pipeline(branch, catalog) for branch in branches(plan))
 
 
-def _pipeline(top: Operator, catalog: Catalog) -> Pipeline:
+def _pipeline(top: LogicalOperator, catalog: Catalog) -> Pipeline:
     assert isinstance(top, Project | WindowAggregate), "the top of a branch is a projection or an aggregate"
     read = _Reader(column_types(top, catalog))
     conjuncts = distinct(c for o in _below(top) if isinstance(o, Filter | WindowJoin) for c in o.conjuncts)
@@ -167,13 +178,13 @@ def _pipeline(top: Operator, catalog: Catalog) -> Pipeline:
     return _projected(top, read, shared) if isinstance(top, Project) else _aggregated(top, read, shared)
 
 
-def _below(top: Operator) -> Iterable[Operator]:
+def _below(top: LogicalOperator) -> Iterable[LogicalOperator]:
     return (o for c in children(top) for o in walk(c))
 
 
-def _source(scan: Scan, catalog: Catalog) -> Source:
+def _source(scan: Scan, catalog: Catalog) -> PipelineSource:
     stream = catalog[scan.stream]
-    return Source(scan.alias, stream.name, stream.schema_class, stream.time, scan.range_us or 0)
+    return PipelineSource(scan.alias, stream.name, stream.schema_class, stream.time, scan.range_us or 0)
 
 
 def _projected(top: Project, read: _Reader, shared: Pipeline) -> Pipeline:
@@ -261,7 +272,7 @@ class _Lifter:
         if found is not None:
             self.values.append(found[0])
             self.types.append(found[1])
-            return exp.Parameter(this=exp.Literal.number(len(self.values) - 1))
+            return self._parameter(node)
         for key, child in list(node.args.items()):
             if isinstance(node, exp.Round) and key == "decimals":
                 continue  # Spark wants to know the number of digits when it plans
@@ -270,3 +281,16 @@ class _Lifter:
             elif isinstance(child, list):
                 node.set(key, [self.visit(c) if isinstance(c, exp.Expression) else c for c in child])
         return node
+
+    def _parameter(self, node: exp.Expression) -> exp.Expression:
+        """Integers are lifted as BIGINT, so that 5 and 5,000,000,000 make one shape, unless their type matters."""
+        made = exp.Parameter(this=exp.Literal.number(len(self.values) - 1))
+        parent = node.parent
+        while isinstance(parent, exp.Paren):
+            parent = parent.parent
+        matters = isinstance(parent, OF_OPERANDS_TYPE) and self.types[-1] is Type.BIGINT
+        return exp.cast(made, "INT") if matters and infer(node, _no_column) is Type.INT else made
+
+
+def _no_column(alias: str, column: str) -> Type:
+    raise AssertionError(f"{alias}.{column} is no constant")

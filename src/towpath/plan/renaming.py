@@ -8,12 +8,21 @@ from sqlglot import exp
 
 from towpath.lang.query import Item
 from towpath.plan.expressions import canonical, distinct
-from towpath.plan.operators import Filter, Operator, Project, Scan, WindowAggregate, WindowJoin, children, with_children
+from towpath.plan.operators import (
+    Filter,
+    LogicalOperator,
+    Project,
+    Scan,
+    WindowAggregate,
+    WindowJoin,
+    children,
+    with_children,
+)
 
 Names = dict[str, str]  # old alias -> new alias
 
 
-def with_names(op: Operator, names: Names) -> Operator:
+def with_names(op: LogicalOperator, names: Names) -> LogicalOperator:
     """Every expression is in canonical form after it, since aliases count in its order."""
     op = with_children(op, tuple(with_names(c, names) for c in children(op)))
     match op:

@@ -1,20 +1,39 @@
-"""Templates and constants as JSON: a carrier goes on from its checkpoint with exactly the plan it was started with."""
+"""Pipelines, templates and constants as JSON: what comes back is exactly what was written down.
+
+A carrier goes on from its checkpoint with the plan it was started with, and a fragment is what it was when its query
+was planned, whatever is made of the same SQL later.
+
+A pipeline is two texts: its *shape*, which queries have in common that differ in streams of one class, constants and
+lengths of windows alone, and the *values* in the shape's places.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from sqlglot import exp, serde
+from sqlglot import exp
 
+from towpath.lang.query import Window
+from towpath.plan.boxes import Box, Interval
 from towpath.plan.constants import Value
-from towpath.plan.pipeline import Slot
+from towpath.plan.operators import ColumnRef
+from towpath.plan.pipeline import Bound, Grouped, Output, OutputKind, Pipeline, PipelineSource, Slot
 from towpath.plan.templates import Family, Template
 from towpath.schema import Type
 
-FAMILY = ("classes", "times", "keys", "window", "reach_us")
+SHAPES_KEPT = 4_096  # that were read last: alike pipelines have their expressions in common
+
+FAMILY = ("classes", "times", "keys", "window", "reach_us", "universal")
 PLAIN = ("probes", "ranges", "columns")
 SLOTS = ("residuals", "computed", "groups", "aggregates", "having")
+DTYPE = "DType"  # names a type in a cast, and is no node
+NODES: dict[str, type[exp.Expression]] = {"Grouped": Grouped}  # those that are not sqlglot's own
 
 
 def dump_template(template: Template) -> dict[str, Any]:
@@ -31,9 +50,152 @@ def load_template(data: dict[str, Any]) -> Template:
     return Template(Family(**{key: _tuples(data["family"][key]) for key in FAMILY}), **parts)
 
 
+class PipelineText(NamedTuple):
+    """A pipeline that is written down."""
+
+    shape: str  # one object in memory, however many pipelines have it
+    values: str
+
+
+def dump_pipeline(pipeline: Pipeline) -> PipelineText:
+    """Pipelines that are the same have the same texts."""
+    slots = _Slots()
+    shape = {
+        "sources": [[s.alias, s.schema_class, s.time] for s in pipeline.sources],
+        "keys": pipeline.keys,
+        "boxes": [[[c for c, _ in box.equals], [c for c, _ in box.ranges]] for box in pipeline.boxes],
+        "residuals": [slots.number(b.slot) for b in pipeline.residuals],
+        "outputs": [_dump_output(o, slots) for o in pipeline.outputs],
+        "windowed": pipeline.window is not None,
+        "groups": [slots.number(g) for g in pipeline.groups],
+        "aggregates": [slots.number(a) for a in pipeline.aggregates],
+        "having": [slots.number(b.slot) for b in pipeline.having],
+        "slots": slots.dumped,
+    }
+    return PipelineText(sys.intern(_text(shape)), _text([dump_value(v) for v in _values(pipeline)]))
+
+
+def load_pipeline(shape: str, values: str) -> Pipeline:
+    return _load_shape(shape).filled([load_value(v) for v in json.loads(values)])
+
+
+def _values(pipeline: Pipeline) -> Iterator[Value | None]:
+    """In the order in which `_Shape.filled` takes them."""
+    for source in pipeline.sources:
+        yield from (source.stream, source.range_us)
+    for box in pipeline.boxes:
+        yield from (value for _, value in box.equals)
+        yield from (end for _, interval in box.ranges for end in (interval.lo, interval.hi))
+    computed = (o.bound for o in pipeline.outputs if o.bound is not None)
+    for bound in (*pipeline.residuals, *computed, *pipeline.having):
+        yield from bound.values
+    if pipeline.window is not None:
+        yield from (pipeline.window.range_us, pipeline.window.slide_us)
+
+
+class _Slots:
+    """The distinct slots of a pipeline; the rest of the shape has their numbers."""
+
+    def __init__(self) -> None:
+        self.dumped: list[dict[str, Any]] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, slot: Slot) -> int:
+        dumped = _dump_slot(slot)
+        number = self._numbers.setdefault(_text(dumped), len(self.dumped))
+        if number == len(self.dumped):
+            self.dumped.append(dumped)
+        return number
+
+
+def _dump_output(output: Output, slots: _Slots) -> list[Any]:
+    slot = None if output.slot is None else slots.number(output.slot)
+    bound = None if output.bound is None else slots.number(output.bound.slot)
+    return [output.kind, output.column, slot, bound]
+
+
+@dataclass(frozen=True)
+class _OutputShape:
+    kind: OutputKind
+    column: ColumnRef | None
+    slot: Slot | None
+    bound: Slot | None
+
+
+@dataclass(frozen=True)
+class _Shape:
+    sources: tuple[tuple[str, tuple[tuple[str, str], ...], str], ...]  # alias, class, time
+    keys: tuple[tuple[ColumnRef, ColumnRef], ...]
+    boxes: tuple[tuple[tuple[ColumnRef, ...], tuple[ColumnRef, ...]], ...]  # columns of equalities, and of ranges
+    residuals: tuple[Slot, ...]
+    outputs: tuple[_OutputShape, ...]
+    windowed: bool
+    groups: tuple[Slot, ...]
+    aggregates: tuple[Slot, ...]
+    having: tuple[Slot, ...]
+
+    def filled(self, values: list[Any]) -> Pipeline:
+        rest = iter(values)
+
+        def bound(slot: Slot) -> Bound:
+            return Bound(slot, tuple(next(rest) for _ in slot.params))
+
+        def output(shape: _OutputShape) -> Output:
+            return Output(shape.kind, shape.column, shape.slot, None if shape.bound is None else bound(shape.bound))
+
+        # Arguments are evaluated in the order in which they stand here: that of `_values`.
+        pipeline = Pipeline(
+            sources=tuple(
+                PipelineSource(alias, next(rest), columns, time, next(rest)) for alias, columns, time in self.sources
+            ),
+            keys=self.keys,
+            boxes=tuple(
+                Box(
+                    tuple((c, next(rest)) for c in equals), tuple((c, Interval(next(rest), next(rest))) for c in ranges)
+                )
+                for equals, ranges in self.boxes
+            ),
+            residuals=tuple(map(bound, self.residuals)),
+            outputs=tuple(map(output, self.outputs)),
+            groups=self.groups,
+            aggregates=self.aggregates,
+            having=tuple(map(bound, self.having)),
+            window=Window(next(rest), next(rest)) if self.windowed else None,
+        )
+        assert next(rest, rest) is rest, "a value for every place of the shape, and no other"
+        return pipeline
+
+
+@lru_cache(SHAPES_KEPT)
+def _load_shape(text: str) -> _Shape:
+    data = json.loads(text)
+    slots = [_load_slot(slot) for slot in data["slots"]]
+
+    def numbered(part: str) -> tuple[Slot, ...]:
+        return tuple(slots[n] for n in data[part])
+
+    def place(number: int | None) -> Slot | None:
+        return None if number is None else slots[number]
+
+    return _Shape(
+        sources=_tuples(data["sources"]),
+        keys=_tuples(data["keys"]),
+        boxes=_tuples(data["boxes"]),
+        residuals=numbered("residuals"),
+        outputs=tuple(
+            _OutputShape(kind, _tuples(column), place(slot), place(bound))
+            for kind, column, slot, bound in data["outputs"]
+        ),
+        windowed=data["windowed"],
+        groups=numbered("groups"),
+        aggregates=numbered("aggregates"),
+        having=numbered("having"),
+    )
+
+
 def _dump_slot(slot: Slot) -> dict[str, Any]:
     return {
-        "expr": serde.dump(slot.expr),
+        "expr": _dump_tree(slot.expr),
         "type": slot.type.value,
         "params": [p.value for p in slot.params],
         "copy": slot.copy,
@@ -41,9 +203,38 @@ def _dump_slot(slot: Slot) -> dict[str, Any]:
 
 
 def _load_slot(data: dict[str, Any]) -> Slot:
-    expr = serde.load(data["expr"])
-    assert isinstance(expr, exp.Expression)
-    return Slot(expr, Type(data["type"]), tuple(Type(p) for p in data["params"]), data["copy"])
+    return Slot(_load_tree(data["expr"]), Type(data["type"]), tuple(Type(p) for p in data["params"]), data["copy"])
+
+
+def _dump_tree(node: Any) -> Any:
+    """An expression without where it stood in a text and what else sqlglot notes beside it, which serde keeps."""
+    match node:
+        case exp.Expr():
+            return {type(node).__name__: {k: _dump_tree(v) for k, v in node.args.items() if v is not None}}
+        case list():
+            return [_dump_tree(v) for v in node]
+        case exp.DType():
+            return {DTYPE: node.value}
+        case _:
+            return node
+
+
+def _load_tree(data: Any) -> Any:
+    match data:
+        case dict():
+            ((name, about),) = data.items()
+            if name == DTYPE:
+                return exp.DType(about)
+            node = NODES.get(name) or getattr(exp, name)
+            return node(**{k: _load_tree(v) for k, v in about.items()})
+        case list():
+            return [_load_tree(v) for v in data]
+        case _:
+            return data
+
+
+def _text(data: Any) -> str:
+    return json.dumps(data, separators=(",", ":"))
 
 
 def _tuples(value: Any) -> Any:

@@ -15,17 +15,18 @@ from towpath.lang.dialect import duration, window
 from towpath.plan.boxes import Box, Interval
 from towpath.plan.constants import Value
 from towpath.plan.estimate import rate
-from towpath.plan.fragments import Fragment
+from towpath.plan.fragments import PlanFragment
 from towpath.plan.operators import (
     ColumnRef,
     Filter,
-    Operator,
+    LogicalOperator,
     Project,
     Scan,
     Union,
     WindowAggregate,
     WindowJoin,
     children,
+    expressions,
     walk,
 )
 from towpath.plan.pipeline import Bound, Pipeline, Slot
@@ -37,29 +38,38 @@ Words = dict[str, list[str]]  # a heading and what is to be said under it
 
 
 @dataclass(frozen=True)
-class Node:
+class ShownNode:
     """An operator of a plan as it is shown."""
 
     operator: str
     detail: str
     rate: float  # estimated tuples per second
     fragment: int | None
-    inputs: tuple[Node, ...]
+    inputs: tuple[ShownNode, ...]
 
 
-def nodes(plan: Operator, catalog: Catalog, fragments: Iterable[Fragment] = ()) -> Node:
+def nodes(plan: LogicalOperator, catalog: Catalog, fragments: Iterable[PlanFragment] = ()) -> ShownNode:
     owners = {position: fragment.number for fragment in fragments for position in fragment.positions}
     numbers = iter([owners.get(position) for position, _ in enumerate(walk(plan))])
 
-    def node(op: Operator) -> Node:
+    def node(op: LogicalOperator, above: frozenset[ColumnRef]) -> ShownNode:
         fragment = next(numbers)
+        used = frozenset((c.table, c.name) for e in expressions(op) for c in e.find_all(exp.Column)) | above
         kind, detail = _describe(op)
-        return Node(kind, detail, rate(op, catalog), fragment, tuple(node(child) for child in children(op)))
+        if isinstance(op, Scan):
+            detail += f": {', '.join(_needed(op, used, catalog))}"
+        return ShownNode(kind, detail, rate(op, catalog), fragment, tuple(node(child, used) for child in children(op)))
 
-    return node(plan)
+    return node(plan, frozenset())
 
 
-def tree(top: Node) -> str:
+def _needed(scan: Scan, used: frozenset[ColumnRef], catalog: Catalog) -> Iterator[str]:
+    """The columns that a query needs of a stream. What a carrier reads is what all its queries need."""
+    stream = catalog[scan.stream]
+    return (c.name for c in stream.columns if c.name == stream.time or (scan.alias, c.name) in used)
+
+
+def tree(top: ShownNode) -> str:
     """The operators below each other, with their rates and fragments before them."""
     lines = ["tuples/s  fragment"]
     for prefix, node in _lines(top):
@@ -68,7 +78,7 @@ def tree(top: Node) -> str:
     return "\n".join(lines)
 
 
-def _lines(node: Node, first: str = "", rest: str = "") -> Iterator[tuple[str, Node]]:
+def _lines(node: ShownNode, first: str = "", rest: str = "") -> Iterator[tuple[str, ShownNode]]:
     yield first, node
     for n, child in enumerate(node.inputs, start=1):
         last = n == len(node.inputs)
@@ -79,12 +89,11 @@ def _rate_text(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _describe(op: Operator) -> tuple[str, str]:
+def _describe(op: LogicalOperator) -> tuple[str, str]:
     match op:
         case Scan():
             size = f" {window(op.range_us, None)}" if op.range_us else ""
-            columns = "all columns" if op.columns is None else ", ".join(op.columns)
-            return "scan", f"{op.stream} AS {op.alias}{size}: {columns}"
+            return "scan", f"{op.stream} AS {op.alias}{size}"
         case Filter():
             return "filter", _all(op.conjuncts)
         case WindowJoin():
@@ -115,7 +124,7 @@ def _aggregate(op: WindowAggregate) -> str:
     return text
 
 
-def fragment_words(fragments: Iterable[Fragment]) -> list[str]:
+def fragment_words(fragments: Iterable[PlanFragment]) -> list[str]:
     """Where each fragment is native, and which it reads."""
     lines = []
     for fragment in fragments:

@@ -3,6 +3,9 @@
 Pipelines of one family differ only in data, or in slots that a template can hold side by side. A pipeline fits a
 template that *covers* it. Templates of one family can be merged, so a handful of carriers runs a workload of many
 shapes; a carrier that runs is never changed, a wider one is started beside it.
+
+A *universal* template has no slots: its carrier reads the shapes of its fragments from its table (plan/slots.py), and
+covers all that its fixed columns suffice for, of one class of streams.
 """
 
 from __future__ import annotations
@@ -10,14 +13,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
+from towpath.plan.boxes import Box
 from towpath.plan.operators import ColumnRef
-from towpath.plan.pipeline import Pipeline, Slot
+from towpath.plan.pipeline import Bound, Output, Pipeline, PipelineSource, Slot
+from towpath.plan.slots import has_columns, has_long_pattern
 
 Probe = tuple[ColumnRef, ...]  # the columns one lookup compares by equality
 
 # Beyond these sizes one plan costs more than two: generated code grows past what the JVM compiles.
 MOST_PROBES, MOST_SLOTS, MOST_AGGREGATES = 8, 24, 12
+# So many alike are worth a plan of their own (docs/design/any_shape.md).
+MANY_ALIKE = 200
+KEPT = 4_096  # answers to whether a template can be universal
 # Join windows are grouped by a factor of four, so that a long window does not make short ones keep its state.
 SHORTEST_REACH_US, REACH_FACTOR = 5_000_000, 4
 
@@ -29,8 +38,9 @@ class Family:
     classes: tuple[tuple[tuple[str, str], ...], ...]
     times: tuple[str, ...]
     keys: tuple[tuple[ColumnRef, ColumnRef], ...]
-    window: str  # "" | "tumbling" | "hopping"
+    window: str  # "" | "tumbling" | "hopping" | "any", of a universal family
     reach_us: int  # upper bound of the join windows in this family, 0 without a join
+    universal: bool = False  # shapes are data, too
 
     @property
     def stateful(self) -> bool:
@@ -39,6 +49,8 @@ class Family:
 
     @property
     def kind(self) -> str:
+        if self.universal:
+            return "universal aggregate" if self.window else "universal filter"
         join = f"{len(self.classes)}-way join" if len(self.classes) > 1 else ""
         return " + ".join(filter(None, [join, f"{self.window} aggregate" if self.window else ""])) or "filter"
 
@@ -74,6 +86,10 @@ class Template:
         return len(self.probes) <= MOST_PROBES and slots <= MOST_SLOTS and len(self.aggregates) <= MOST_AGGREGATES
 
     @property
+    def slots(self) -> tuple[Slot, ...]:
+        return (*self.residuals, *self.computed, *self.groups, *self.aggregates, *self.having)
+
+    @property
     def _parts(self) -> tuple[Sequence, ...]:
         return (
             self.probes,
@@ -100,6 +116,30 @@ def template_of(pipeline: Pipeline) -> Template:
         aggregates=pipeline.aggregates,
         having=numbered(b.slot for b in pipeline.having),
     )
+
+
+def universal_for(pipeline: Pipeline) -> Template | None:
+    """The universal template that a pipeline can run in; None if it has to have a plan of its own."""
+    return None if has_long_pattern(pipeline) else universal(template_of(pipeline))
+
+
+@lru_cache(KEPT)
+def universal(template: Template) -> Template | None:
+    """The same for what all pipelines of a narrow template have in common."""
+    family = template.family
+    if not has_columns(_some_pipeline(template)):
+        return None
+    window = "any" if family.window else ""
+    return Template(Family(family.classes, family.times, (), window, 0, universal=True), *[()] * len(template._parts))
+
+
+def _some_pipeline(template: Template) -> Pipeline:
+    """One that puts out what all pipelines of a narrow template do."""
+    sources = (PipelineSource(f"i{n}", "", c, "", 0) for n, c in enumerate(template.family.classes))
+    columns = (Output("column", column=column) for column in template.columns)
+    computed = (Output("computed", bound=Bound(slot)) for slot in template.computed)
+    groups, aggregates = template.groups, template.aggregates
+    return Pipeline(tuple(sources), (), (Box(),), (), (*columns, *computed), groups=groups, aggregates=aggregates)
 
 
 def numbered(slots: Iterable[Slot]) -> tuple[Slot, ...]:

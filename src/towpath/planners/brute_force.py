@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from math import inf, perm, prod
 
-from towpath.cost import METRICS, Metric
-from towpath.errors import PlannerError
-from towpath.errors import Problem as Mistake
+from towpath.config.settings import meant
+from towpath.errors import Mistake, PlannerError
 from towpath.placement.check import check
+from towpath.placement.costs import METRICS, Metric
 from towpath.placement.problem import Fragment, Placement, Problem
-from towpath.settings import meant
 
 RESPECTS = {"structure", "resources"}
 

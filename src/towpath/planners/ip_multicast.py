@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from towpath.cluster import Cluster
+from towpath.placement.cluster import Cluster
 from towpath.placement.copies import with_copies
 from towpath.placement.flows import flows
 from towpath.placement.problem import Placement, Problem

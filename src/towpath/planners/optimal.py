@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from towpath.errors import PlannerError
-from towpath.errors import Problem as Mistake
+from towpath.errors import Mistake, PlannerError
 from towpath.placement.flows import flows, results
 from towpath.placement.index import Floats, Ints, index, latencies
 from towpath.placement.problem import Placement, Problem

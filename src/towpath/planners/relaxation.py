@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from towpath.errors import PlannerError
-from towpath.errors import Problem as Mistake
+from towpath.errors import Mistake, PlannerError
 from towpath.placement.flows import flows, fragment_loads, fragment_states, results
 from towpath.placement.index import Floats, Ints, index, latencies
 from towpath.placement.problem import Placement, Problem

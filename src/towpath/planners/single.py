@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from towpath.errors import PlannerError
-from towpath.errors import Problem as Mistake
+from towpath.config.settings import meant
+from towpath.errors import Mistake, PlannerError
 from towpath.placement.copies import with_copies
 from towpath.placement.problem import Placement, Problem
-from towpath.settings import meant
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from towpath.cost.sqpr import weights_for
+from towpath.placement.costs.sqpr import weights_for
 from towpath.placement.problem import Placement, Problem
-from towpath.reuse.admission import Limits
+from towpath.reuse.admission import SolveLimits
 from towpath.reuse.fragments import RULES, of_problem
 from towpath.reuse.soda import Soda
 
@@ -28,7 +28,7 @@ class Options:
 def plan(problem: Problem, options: Options) -> Placement:
     fragments = of_problem(problem)
     balance = replace(RULES, weights=replace(weights_for(problem.cluster), cpu=0.0))
-    soda = Soda(fragments.system, Limits(options.seconds, options.gap), balance)
+    soda = Soda(fragments.system, SolveLimits(options.seconds, options.gap), balance)
     refused = {q.name: "asks for copies, which this planner cannot place" for q in problem.queries if q.copies > 1}
     names = [query.name for query in problem.queries if query.name not in refused]
     size = max(options.epoch, 1)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from towpath.placement.problem import Placement, Problem
-from towpath.reuse.admission import Limits, Outcome, binding, submit
+from towpath.reuse.admission import AdmissionOutcome, SolveLimits, binding, submit
 from towpath.reuse.allocation import Allocation
 from towpath.reuse.fragments import RULES, Fragments, of_problem
-from towpath.reuse.system import Request
+from towpath.reuse.system import StreamRequest
 
 OBJECTIVE = "sqpr.objective"
 RESPECTS = {"structure", "resources"}
@@ -32,7 +32,7 @@ def plan(problem: Problem, options: Options) -> Placement:
     allocation = Allocation()
     refused = {q.name: "asks for copies, which this planner cannot place" for q in problem.queries if q.copies > 1}
     size = max(options.batch, 1)
-    limits = Limits(options.seconds * size, options.gap)
+    limits = SolveLimits(options.seconds * size, options.gap)
     names = [query.name for query in problem.queries if query.name not in refused]
     for first in range(0, len(names), size):
         group = _with_inputs(fragments, names[first : first + size], allocation, refused)
@@ -45,7 +45,7 @@ def plan(problem: Problem, options: Options) -> Placement:
 
 def _with_inputs(
     fragments: Fragments, names: Sequence[str], allocation: Allocation, refused: dict[str, str]
-) -> list[Request]:
+) -> list[StreamRequest]:
     """The requests whose queries read from admitted ones only; the others are refused."""
     found = []
     for name in names:
@@ -56,7 +56,7 @@ def _with_inputs(
     return found
 
 
-def _reason(fragments: Fragments, outcome: Outcome, request: Request, limits: Limits) -> str:
+def _reason(fragments: Fragments, outcome: AdmissionOutcome, request: StreamRequest, limits: SolveLimits) -> str:
     if outcome.status == "out of time":
         return "no place was found for it in time; allow more seconds"
     short = binding(fragments.system, outcome.allocation, request, limits, RULES)

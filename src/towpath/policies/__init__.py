@@ -1,7 +1,7 @@
 """Policies: who decides while data flows, and how. One file or package each in this folder.
 
 The first line of a policy's docstring is its help; it has `Options`, a frozen dataclass of its settings, and
-`actors(problem, placement, options)`, which answers with the actors of runtime/moves.py. LIVE is optional: other
+`actors(problem, placement, options)`, which answers with the actors of runtime/actors.py. LIVE is optional: other
 defaults of its options for a job that runs on Spark, where a move takes seconds and a measurement many micro-batches.
 So is `reported(actors)`: after a run, what its actors were told, a row for each value.
 """
@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from towpath.config.settings import meant, options_from
 from towpath.errors import PolicyError, UnknownNameError
 from towpath.placement.problem import Placement, Problem
-from towpath.runtime.moves import Actors
-from towpath.settings import meant, options_from
+from towpath.runtime.actors import Actors
 
 
 @dataclass(frozen=True)

@@ -6,26 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from towpath import planners
-from towpath.cost import METRICS
-from towpath.errors import PolicyError
-from towpath.errors import Problem as Mistake
+from towpath.config.settings import meant
+from towpath.errors import Mistake, PolicyError
+from towpath.placement.costs import METRICS
 from towpath.placement.flows import with_statistics
 from towpath.placement.problem import Placement, Problem
 from towpath.placement.statistics import OperatorStatistics, Statistics
-from towpath.runtime.moves import (
+from towpath.runtime.actors import (
     Actors,
-    Event,
-    Instruction,
     Measured,
     Move,
     MoveDone,
     MoveFailed,
     Note,
+    PolicyEvent,
+    PolicyInstruction,
     Started,
     Wake,
     Woken,
 )
-from towpath.settings import meant
 
 ADDRESS = "replanner"
 PLAN = "plan"
@@ -60,7 +59,7 @@ class Replanner:
         self._operators: dict[str, OperatorStatistics] = {}
         self._moving: set[str] = set()
 
-    def handle(self, event: Event) -> Sequence[Instruction]:
+    def handle(self, event: PolicyEvent) -> Sequence[PolicyInstruction]:
         match event:
             case Started(at):
                 return [Wake(at + self._options.every, PLAN)]
@@ -77,7 +76,7 @@ class Replanner:
                 return [Note(f"{fragment} stays on {source}, did not go to {target}: {reason}")]
         return []
 
-    def _replan(self, at: float) -> list[Instruction]:
+    def _replan(self, at: float) -> list[PolicyInstruction]:
         if self._moving:
             return [Note(f"no new plan: {len(self._moving)} moves of the last one are under way")]
         options = self._options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from towpath.placement.problem import Placement, Problem
-from towpath.runtime.moves import Actors
+from towpath.runtime.actors import Actors
 
 
 @dataclass(frozen=True)
@@ -14,4 +14,4 @@ class Options:
 
 
 def actors(problem: Problem, placement: Placement, options: Options) -> Actors:
-    return Actors(())
+    return Actors((), take_nodes=True)

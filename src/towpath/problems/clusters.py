@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from towpath.cluster import Cluster, Link, Network, Node
+from towpath.config.settings import shown
+from towpath.placement.cluster import Cluster, Network, NetworkLink, Node
 from towpath.problems import tables
 from towpath.problems.entries import LinkEntry, NetworkEntry, NodeEntry
 from towpath.problems.generate import matrix
-from towpath.problems.reading import Reader
-from towpath.settings import shown
+from towpath.problems.reading import ProblemReader
 
 
-def read(reader: Reader, nodes: Any, network: Any) -> Cluster:
+def read(reader: ProblemReader, nodes: Any, network: Any) -> Cluster:
     if not nodes:
         told = "is missing" if nodes is None else f"expected at least one, got {shown(nodes)}"
         reader.refuse("nodes", told, "for example nodes: {n: {count: 32}}, or generate a topology")
@@ -23,7 +23,7 @@ def read(reader: Reader, nodes: Any, network: Any) -> Cluster:
     return Cluster(made, _network(reader, network, len(made)))
 
 
-def _nodes(reader: Reader, section: Any) -> tuple[Node, ...]:
+def _nodes(reader: ProblemReader, section: Any) -> tuple[Node, ...]:
     table = reader.table(section, "node", tables.NODES)
     if table is not None:
         properties = list(table.properties)
@@ -44,7 +44,7 @@ def _nodes(reader: Reader, section: Any) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def _network(reader: Reader, section: Any, nodes: int) -> Network:
+def _network(reader: ProblemReader, section: Any, nodes: int) -> Network:
     entry = reader.checked(NetworkEntry, section, "network")
     if entry is None:
         return Network()
@@ -53,15 +53,15 @@ def _network(reader: Reader, section: Any, nodes: int) -> Network:
     return Network(entry.latency, entry.bandwidth, links, *matrices)
 
 
-def _links(reader: Reader, network: NetworkEntry) -> list[Link]:
+def _links(reader: ProblemReader, network: NetworkEntry) -> list[NetworkLink]:
     table = reader.table(network.links, "link", tables.LINKS)
     if table is not None:
-        return [Link(*row) for row in table.rows()]
+        return [NetworkLink(*row) for row in table.rows()]
     if network.links is not None and not isinstance(network.links, list):
         example = "links: [{from: n1, to: n2, latency: 4 ms}]"
         reader.refuse("network.links", f"expected a list, got {shown(network.links)}", f"as in {example}")
         return []
-    links: list[Link] = []
+    links: list[NetworkLink] = []
     for n, value in enumerate(network.links or []):
         where = f"network.links.{n}"
         entry = reader.checked(LinkEntry, value, where)
@@ -71,7 +71,7 @@ def _links(reader: Reader, network: NetworkEntry) -> list[Link]:
     return links
 
 
-def _latencies(reader: Reader, network: NetworkEntry, nodes: int) -> NDArray[np.float32] | None:
+def _latencies(reader: ProblemReader, network: NetworkEntry, nodes: int) -> NDArray[np.float32] | None:
     if network.latencies is None:
         return None
     try:
@@ -86,7 +86,7 @@ def _latencies(reader: Reader, network: NetworkEntry, nodes: int) -> NDArray[np.
     return found
 
 
-def _next_hops(reader: Reader, network: NetworkEntry, nodes: int) -> NDArray[np.int32] | None:
+def _next_hops(reader: ProblemReader, network: NetworkEntry, nodes: int) -> NDArray[np.int32] | None:
     if network.next_hops is None:
         return None
     path = reader.folder / network.next_hops

@@ -14,8 +14,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import yaml
 
-from towpath.cluster import Link, Node
-from towpath.placement.problem import Fragment, Operator, Placement, Problem, Query, Stream
+from towpath.placement.cluster import NetworkLink, Node
+from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
 from towpath.problems.tables import KINDS, PROPERTY
 
 MATRICES = ("latencies", "next_hops")  # each in a file of its own
@@ -73,7 +73,7 @@ def _network(problem: Problem) -> dict[str, Any]:
     return {"network": said} if said else {}
 
 
-def _link(link: Link) -> dict[str, Any]:
+def _link(link: NetworkLink) -> dict[str, Any]:
     """In full: what a link does not say is as in the rest of the network."""
     return {
         "from": link.source,
@@ -132,8 +132,8 @@ def _with_tables(problem: Problem, path: Path, kind: str) -> dict[str, Any]:
     network = _network(problem)
     parts: dict[str, dict[str, list[Any]]] = {
         "nodes": _node_columns(problem.cluster.nodes),
-        "streams": _columns(Stream, problem.streams),
-        "queries": _columns(Query, problem.queries, "fragments"),
+        "streams": _columns(PlacementStream, problem.streams),
+        "queries": _columns(PlacementQuery, problem.queries, "fragments"),
         "fragments": _operator_columns(problem.fragments),
     }
     places = _places(problem)

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from towpath.cluster import Link, Node, Property
-from towpath.placement.problem import Kind, Operator, Stream
+from towpath.config.settings import Number, Settings, Whole, meant, plain_value, refusal, shown
+from towpath.placement.cluster import NetworkLink, Node, Property
+from towpath.placement.problem import Operator, OperatorKind, PlacementStream
 from towpath.plan.fragments import DEFAULT, FRAGMENTERS
 from towpath.problems.units import Bytes, BytesPerSecond, Seconds
 from towpath.schema import Type
-from towpath.settings import Number, Settings, Whole, meant, refusal, shown
 
 Rate = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
 Sql = Annotated[str, Field(min_length=1)]
@@ -33,7 +33,7 @@ class NodeEntry(Settings):
     bandwidth_in: BytesPerSecond | None = Field(None, gt=0)
     bandwidth_out: BytesPerSecond | None = Field(None, gt=0)
     transfer_cost: Seconds = Field(0.0, ge=0)
-    properties: dict[str, Property] = Field({})
+    properties: dict[str, Annotated[Property, BeforeValidator(plain_value)]] = Field({})
 
     def node(self, name: str) -> Node:
         into = self.bandwidth if self.bandwidth_in is None else self.bandwidth_in
@@ -48,12 +48,12 @@ class LinkEntry(Settings):
     bandwidth: BytesPerSecond | None = Field(None, gt=0)
     both_ways: bool = False
 
-    def links(self, latency: float, bandwidth: float) -> list[Link]:
+    def links(self, latency: float, bandwidth: float) -> list[NetworkLink]:
         """What it does not say is as in the rest of the network."""
         own = latency if self.latency is None else self.latency
         wide = bandwidth if self.bandwidth is None else self.bandwidth
-        there = Link(self.source, self.target, own, wide)
-        return [there, Link(self.target, self.source, own, wide)] if self.both_ways else [there]
+        there = NetworkLink(self.source, self.target, own, wide)
+        return [there, NetworkLink(self.target, self.source, own, wide)] if self.both_ways else [there]
 
 
 class NetworkEntry(Settings):
@@ -88,13 +88,13 @@ class StreamEntry(Settings):
             raise refusal(f"expected the column of type timestamp that holds the event time, got {shown(time)}", hint)
         return time
 
-    def stream(self, name: str) -> Stream:
-        return Stream(name, self.node, self.rate, self.tuple_bytes)
+    def stream(self, name: str) -> PlacementStream:
+        return PlacementStream(name, self.node, self.rate, self.tuple_bytes)
 
 
 class OperatorEntry(Settings):
     inputs: Names = Field(examples=["[bids]"], min_length=1)
-    kind: Kind = "filter"
+    kind: OperatorKind = "filter"
     cost: Seconds = Field(0.0, ge=0)
     selectivity: Number = Field(1.0, ge=0, allow_inf_nan=False)
     state_bytes: Bytes = Field(0.0, ge=0, allow_inf_nan=False)

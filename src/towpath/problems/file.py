@@ -9,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from towpath.cluster import Cluster
+from towpath.config.settings import Settings, Whole, meant, shown
+from towpath.config.yamlfile import read_with_lines
 from towpath.errors import ProblemFileError
+from towpath.placement.cluster import Cluster
 from towpath.placement.problem import Placement, Problem
 from towpath.placement.validate import validate
 from towpath.placement.violation import Violation
 from towpath.problems import clusters, tables, workloads
 from towpath.problems.entries import TopEntry
-from towpath.problems.generate.registry import TOPOLOGIES, WORKLOADS, Topology, Workload
-from towpath.problems.reading import Reader
-from towpath.settings import Settings, Whole, meant, shown
-from towpath.yamlfile import read_with_lines
+from towpath.problems.generate.registry import TOPOLOGIES, WORKLOADS, GeneratedWorkload, Topology
+from towpath.problems.reading import ProblemReader
 
 
 class _GenerateEntry(Settings):
@@ -33,7 +33,7 @@ def load(path: Path, seed: int | None = None) -> Problem:
     path = path.absolute()
     title = f"{path} cannot be used:"
     raw, lines = read_with_lines(path, title, ProblemFileError)
-    reader = Reader(path, lines)
+    reader = ProblemReader(path, lines)
     with _no_collection():
         problem = _problem(reader, raw, seed)
     if problem is None or reader.problems:
@@ -56,7 +56,7 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _problem(reader: Reader, raw: Any, seed: int | None) -> Problem | None:
+def _problem(reader: ProblemReader, raw: Any, seed: int | None) -> Problem | None:
     if not isinstance(raw, dict):
         reader.refuse("", f"expected keys with values, got {shown(raw)}", "begin with nodes:, or with generate:")
         return None
@@ -75,7 +75,7 @@ def _problem(reader: Reader, raw: Any, seed: int | None) -> Problem | None:
     return problem
 
 
-def _parts(reader: Reader, raw: Mapping[str, Any], seed: int | None) -> Problem | None:
+def _parts(reader: ProblemReader, raw: Mapping[str, Any], seed: int | None) -> Problem | None:
     section = reader.entries(raw.get("generate"), "generate", "generate: {workload: zhou}")
     generate = reader.checked(_GenerateEntry, section, "generate")
     if generate is None:
@@ -97,17 +97,19 @@ def _parts(reader: Reader, raw: Mapping[str, Any], seed: int | None) -> Problem 
     return Problem(cluster or Cluster(()), *workloads.read(reader, raw, cluster or Cluster(())))
 
 
-def _refuse_both(reader: Reader, raw: Mapping[str, Any], key: str, generated: Any, sections: tuple[str, ...]) -> None:
+def _refuse_both(
+    reader: ProblemReader, raw: Mapping[str, Any], key: str, generated: Any, sections: tuple[str, ...]
+) -> None:
     for section in sections if generated is not None else ():
         if raw.get(section) is not None:
             reader.refuse(section, f"is generated: generate.{key} makes it", "remove one of the two")
 
 
 def _generated(
-    reader: Reader,
+    reader: ProblemReader,
     key: str,
     section: Any,
-    known: Mapping[str, Topology] | Mapping[str, Workload],
+    known: Mapping[str, Topology] | Mapping[str, GeneratedWorkload],
     seed: int,
     basis: Path | Cluster | None,
 ) -> Any:
@@ -130,7 +132,7 @@ def _generated(
         return None
 
 
-def _pinned(reader: Reader, section: Any) -> dict[str, str]:
+def _pinned(reader: ProblemReader, section: Any) -> dict[str, str]:
     table = reader.table(section, "pinned", tables.PLACES)
     if table is not None:
         return dict(table.rows())
@@ -145,7 +147,7 @@ def _pinned(reader: Reader, section: Any) -> dict[str, str]:
     return pinned
 
 
-def _current(reader: Reader, section: Any) -> Placement | None:
+def _current(reader: ProblemReader, section: Any) -> Placement | None:
     if section is None:
         return None
     table = reader.table(section, "current", tables.PLACES)
@@ -169,7 +171,7 @@ def _current(reader: Reader, section: Any) -> Placement | None:
 # --- what must hold across the sections ------------------------------------------------------------------------------
 
 
-def _validate(reader: Reader, problem: Problem) -> None:
+def _validate(reader: ProblemReader, problem: Problem) -> None:
     if reader.lacks_a_table or not problem.cluster.nodes or not problem.streams:
         return  # whatever is missing there would be missed everywhere else
     violations = validate(problem)
@@ -178,7 +180,7 @@ def _validate(reader: Reader, problem: Problem) -> None:
     for violation in violations:
         kind, name = _thing(violation.where, problem)
         if (kind, name) not in reader.broken:
-            reader.tell(kind, name, violation.text, _hint(violation, problem))
+            reader.report(kind, name, violation.text, _hint(violation, problem))
 
 
 def _thing(where: str, problem: Problem) -> tuple[str, str]:

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from towpath.lang import WINDOW, parse
-from towpath.placement.problem import Fragment, Kind, Operator, Stream
+from towpath.placement.problem import Fragment, Operator, OperatorKind, PlacementStream
 from towpath.plan import operators as plans
-from towpath.plan.build import build, optimise
+from towpath.plan.cut import fragmented
 from towpath.plan.estimate import rate
-from towpath.plan.fragments import fragments as cut
 from towpath.plan.operators import Filter, Project, Scan, Union, WindowAggregate, WindowJoin, children, scans, walk
 from towpath.plan.renaming import with_names
 from towpath.problems.entries import CostsEntry, StreamEntry
@@ -28,7 +27,12 @@ WIDTHS = {
     Type.TIMESTAMP: 8,
     Type.STRING: 20,
 }
-_KINDS: Mapping[type, Kind] = {Filter: "filter", Project: "project", WindowJoin: "join", WindowAggregate: "aggregate"}
+_KINDS: Mapping[type, OperatorKind] = {
+    Filter: "filter",
+    Project: "project",
+    WindowJoin: "join",
+    WindowAggregate: "aggregate",
+}
 
 
 def catalog(streams: Mapping[str, StreamEntry]) -> Catalog:
@@ -41,14 +45,14 @@ def catalog(streams: Mapping[str, StreamEntry]) -> Catalog:
 
 
 def fragments(
-    query: str, sql: str, fragmenter: str, known: Catalog, streams: Mapping[str, Stream], costs: CostsEntry
+    query: str, sql: str, fragmenter: str, known: Catalog, streams: Mapping[str, PlacementStream], costs: CostsEntry
 ) -> list[Fragment]:
     """Raises QueryError with everything wrong in the SQL."""
-    plan = optimise(build(parse(sql, known, query)), known)
+    plan, pieces = fragmented(parse(sql, known, query), known, fragmenter)
     numbering = {id(op): n for n, op in enumerate(walk(plan))}
     writer = _Writer(query, numbering, known, streams, costs)
     made = []
-    for fragment in cut(plan, known, fragmenter):
+    for fragment in pieces:
         operators = tuple(writer.operator(op) for op in fragment.operators if not isinstance(op, Scan))
         if operators:  # a stream that is only read has nothing to place
             made.append(Fragment(f"{query}.{fragment.number}", query, operators, fragment.stream))
@@ -63,7 +67,7 @@ class _Writer:
         query: str,
         numbering: Mapping[int, int],
         known: Catalog,
-        streams: Mapping[str, Stream],
+        streams: Mapping[str, PlacementStream],
         costs: CostsEntry,
     ) -> None:
         self._query = query
@@ -72,7 +76,7 @@ class _Writer:
         self._streams = streams
         self._costs = costs
 
-    def operator(self, op: plans.Operator) -> Operator:
+    def operator(self, op: plans.LogicalOperator) -> Operator:
         kind = _KINDS[type(op)]
         below = children(op)
         arriving = sum(rate(child, self._known) for child in below)
@@ -87,10 +91,10 @@ class _Writer:
             _signature(op),
         )
 
-    def _name(self, op: plans.Operator) -> str:
+    def _name(self, op: plans.LogicalOperator) -> str:
         return op.stream if isinstance(op, Scan) else f"{self._query}.{_KINDS[type(op)]}{self._numbering[id(op)]}"
 
-    def _tuple_bytes(self, op: plans.Operator) -> float:
+    def _tuple_bytes(self, op: plans.LogicalOperator) -> float:
         match op:
             case Scan(stream=stream):
                 return self._streams[stream].tuple_bytes
@@ -99,7 +103,7 @@ class _Writer:
             case _:
                 return sum(self._tuple_bytes(child) for child in children(op))
 
-    def _state_bytes(self, op: plans.Operator) -> float:
+    def _state_bytes(self, op: plans.LogicalOperator) -> float:
         match op:
             case WindowJoin(left, right):
                 reach = max(s.range_us or 0 for s in scans(op)) / 1e6
@@ -112,7 +116,7 @@ class _Writer:
                 return 0.0
 
 
-def _signature(op: plans.Operator) -> str:
+def _signature(op: plans.LogicalOperator) -> str:
     """Equal for what emits equal tuples, whatever is done with them above it."""
     names = {scan.alias: f"i{n}" for n, scan in enumerate(scans(op))}
     joins = any(isinstance(below, WindowJoin) for below in walk(op))
@@ -120,9 +124,9 @@ def _signature(op: plans.Operator) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _bare(op: plans.Operator, joins: bool) -> plans.Operator:
-    """Without columns, of which a reader picks those it needs, and without windows that only a join above uses."""
+def _bare(op: plans.LogicalOperator, joins: bool) -> plans.LogicalOperator:
+    """Without windows that only a join above uses."""
     if isinstance(op, Scan):
-        return replace(op, columns=None, range_us=op.range_us if joins else None)
+        return replace(op, range_us=op.range_us if joins else None)
     assert not isinstance(op, Union), "a union is in no fragment"
     return plans.with_children(op, tuple(_bare(child, joins) for child in children(op)))

@@ -9,35 +9,35 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from towpath.errors import Problem
+from towpath.config.settings import Settings, problems, shown
+from towpath.config.yamlfile import Lines
+from towpath.errors import Mistake
 from towpath.problems import tables
-from towpath.problems.tables import Column, Table
-from towpath.settings import Settings, problems, shown
-from towpath.yamlfile import Lines
+from towpath.problems.tables import ProblemTable, TableColumn
 
 _Model = TypeVar("_Model", bound=Settings)
 Thing = tuple[str, str]  # its kind (node, stream, operator, fragment, query, pinned, current) and its name
 
 
-class Reader:
+class ProblemReader:
     def __init__(self, path: Path, lines: Lines) -> None:
         self.path = path
-        self.problems: list[Problem] = []
+        self.problems: list[Mistake] = []
         self.broken: set[Thing] = set()  # what a mistake was found in; it takes part, so that its readers find it
         self._lines = lines
         self._places: dict[Thing, str] = {}
-        self._tables: list[tuple[str, Table, int]] = []  # kind of thing, table, its column of names
+        self._tables: list[tuple[str, ProblemTable, int]] = []  # kind of thing, table, its column of names
 
     @property
     def folder(self) -> Path:
         return self.path.parent
 
     def refuse(self, where: str, message: str, hint: str = "", excerpt: str = "") -> None:
-        self.problems.append(Problem(self._with_line(where), message, hint, excerpt))
+        self.problems.append(Mistake(self._with_line(where), message, hint, excerpt))
 
-    def tell(self, kind: str, name: str, message: str, hint: str) -> None:
+    def report(self, kind: str, name: str, message: str, hint: str) -> None:
         """A mistake in something that was read before."""
-        self.problems.append(Problem(self._where(kind, name), message, hint))
+        self.problems.append(Mistake(self._where(kind, name), message, hint))
 
     def checked(self, model: type[_Model], value: object, where: str, thing: Thing | None = None) -> _Model | None:
         if thing:
@@ -60,7 +60,7 @@ class Reader:
             return {}
         return value
 
-    def table(self, name: object, kind: str, expected: Sequence[Column], column: int = 0) -> Table | None:
+    def table(self, name: object, kind: str, expected: Sequence[TableColumn], column: int = 0) -> ProblemTable | None:
         """The table that a section names instead of its entries; None if it names none."""
         if not isinstance(name, str) or not name.endswith(tables.KINDS):
             return None
@@ -69,7 +69,7 @@ class Reader:
         self._tables.append((kind, table, column))
         return table
 
-    def also(self, table: Table, kind: str, column: int) -> None:
+    def also(self, table: ProblemTable, kind: str, column: int) -> None:
         """The table names things of another kind too."""
         self._tables.append((kind, table, column))
 

@@ -19,10 +19,10 @@ import pyarrow.csv
 import pyarrow.parquet
 from pydantic_core import PydanticCustomError
 
-from towpath.errors import Problem
-from towpath.placement.problem import Kind
+from towpath.config.settings import listed, meant, refusal, shown
+from towpath.errors import Mistake
+from towpath.placement.problem import OperatorKind
 from towpath.problems import units
-from towpath.settings import listed, meant, refusal, shown
 
 MOST_TOLD = 10  # mistakes of one column; a wrong column would fill the screen
 KINDS = (".parquet", ".csv")
@@ -53,8 +53,8 @@ def _whole(value: object) -> int:
 
 
 def _kind(value: object) -> str:
-    if value not in get_args(Kind):
-        raise refusal(f"{shown(value)} is not a known kind", meant(str(value), get_args(Kind)))
+    if value not in get_args(OperatorKind):
+        raise refusal(f"{shown(value)} is not a known kind", meant(str(value), get_args(OperatorKind)))
     return str(value)
 
 
@@ -66,7 +66,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     name: str
     convert: Convert = _text
     default: Any = None
@@ -80,50 +80,50 @@ class Column:
 
 
 NODES = (
-    Column("name", required=True),
-    Column("cpu", _number, 1.0),
-    Column("memory", units.size, math.inf, above=True),
-    Column("bandwidth_in", units.bandwidth, math.inf, above=True),
-    Column("bandwidth_out", units.bandwidth, math.inf, above=True),
-    Column("transfer_cost", units.seconds, 0.0),
+    TableColumn("name", required=True),
+    TableColumn("cpu", _number, 1.0),
+    TableColumn("memory", units.size, math.inf, above=True),
+    TableColumn("bandwidth_in", units.bandwidth, math.inf, above=True),
+    TableColumn("bandwidth_out", units.bandwidth, math.inf, above=True),
+    TableColumn("transfer_cost", units.seconds, 0.0),
 )
 LINKS = (
-    Column("from", required=True),
-    Column("to", required=True),
-    Column("latency", units.seconds, 0.0),
-    Column("bandwidth", units.bandwidth, math.inf, above=True),
+    TableColumn("from", required=True),
+    TableColumn("to", required=True),
+    TableColumn("latency", units.seconds, 0.0),
+    TableColumn("bandwidth", units.bandwidth, math.inf, above=True),
 )
 STREAMS = (
-    Column("name", required=True),
-    Column("node", required=True),
-    Column("rate", _number, required=True),
-    Column("tuple_bytes", units.size, 100.0, above=True),
+    TableColumn("name", required=True),
+    TableColumn("node", required=True),
+    TableColumn("rate", _number, required=True),
+    TableColumn("tuple_bytes", units.size, 100.0, above=True),
 )
-QUERIES = (Column("name", required=True), Column("sink"), Column("copies", _whole, 1, least=1))
+QUERIES = (TableColumn("name", required=True), TableColumn("sink"), TableColumn("copies", _whole, 1, least=1))
 FRAGMENTS = (
-    Column("fragment", required=True),
-    Column("query", required=True),
-    Column("native"),
-    Column("operator", required=True),
-    Column("inputs", _names, required=True),
-    Column("kind", _kind, "filter"),
-    Column("cost", units.seconds, 0.0),
-    Column("selectivity", _number, 1.0),
-    Column("state_bytes", units.size, 0.0),
-    Column("tuple_bytes", units.size, 100.0, above=True),
-    Column("signature"),
+    TableColumn("fragment", required=True),
+    TableColumn("query", required=True),
+    TableColumn("native"),
+    TableColumn("operator", required=True),
+    TableColumn("inputs", _names, required=True),
+    TableColumn("kind", _kind, "filter"),
+    TableColumn("cost", units.seconds, 0.0),
+    TableColumn("selectivity", _number, 1.0),
+    TableColumn("state_bytes", units.size, 0.0),
+    TableColumn("tuple_bytes", units.size, 100.0, above=True),
+    TableColumn("signature"),
 )
-PLACES = (Column("fragment", required=True), Column("node", required=True))
+PLACES = (TableColumn("fragment", required=True), TableColumn("node", required=True))
 
 
 @dataclass
-class Table:
+class ProblemTable:
     """Its rows as columns of values, and what is wrong with them."""
 
     name: str
     columns: list[list[Any]] = field(default_factory=list)
     properties: dict[str, list[Any]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Mistake] = field(default_factory=list)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         return zip(*self.columns, strict=True)
@@ -132,8 +132,8 @@ class Table:
         return f"{self.name}, row {row + 1}" + (f", {column}" if column else "")
 
 
-def read(path: Path, expected: Sequence[Column]) -> Table:
-    table = Table(path.name)
+def read(path: Path, expected: Sequence[TableColumn]) -> ProblemTable:
+    table = ProblemTable(path.name)
     found = _found(path, expected, table)
     if found is None:
         return table
@@ -142,13 +142,13 @@ def read(path: Path, expected: Sequence[Column]) -> Table:
         if name.startswith(PROPERTY) and expected is NODES:
             table.properties[name.removeprefix(PROPERTY)] = found[name].to_pylist()
         elif name not in known:
-            table.problems.append(Problem(f"{path.name}, {name}", "is not a known column", meant(name, sorted(known))))
+            table.problems.append(Mistake(f"{path.name}, {name}", "is not a known column", meant(name, sorted(known))))
     for column in expected:
         if column.name in found.column_names:
             table.columns.append(_values(found[column.name], column, table))
         elif column.required:
             required = listed(c.name for c in expected if c.required)
-            table.problems.append(Problem(f"{path.name}, {column.name}", "is missing", f"it needs columns {required}"))
+            table.problems.append(Mistake(f"{path.name}, {column.name}", "is missing", f"it needs columns {required}"))
         else:
             table.columns.append([column.default] * found.num_rows)
     if table.problems:
@@ -156,7 +156,7 @@ def read(path: Path, expected: Sequence[Column]) -> Table:
     return table
 
 
-def _found(path: Path, expected: Sequence[Column], table: Table) -> pa.Table | None:
+def _found(path: Path, expected: Sequence[TableColumn], table: ProblemTable) -> pa.Table | None:
     try:
         if path.suffix == ".parquet":
             return pa.parquet.read_table(path)
@@ -166,14 +166,14 @@ def _found(path: Path, expected: Sequence[Column], table: Table) -> pa.Table | N
     except (OSError, pa.ArrowException) as error:
         reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error).splitlines()[0]
         hint = f"a table is a {' or '.join(KINDS)} file beside the problem file"
-        table.problems.append(Problem(path.name, f"cannot be read: {reason}", hint))
+        table.problems.append(Mistake(path.name, f"cannot be read: {reason}", hint))
         table.columns = [[] for _ in expected]
         return None
 
 
-def _values(data: pa.ChunkedArray, column: Column, table: Table) -> list[Any]:
+def _values(data: pa.ChunkedArray, column: TableColumn, table: ProblemTable) -> list[Any]:
     given = data.to_pylist()
-    mistakes: list[Problem] = []
+    mistakes: list[Mistake] = []
     if column.numeric and (
         pa.types.is_integer(data.type) or (pa.types.is_floating(data.type) and column.convert is not _whole)
     ):
@@ -186,13 +186,13 @@ def _values(data: pa.ChunkedArray, column: Column, table: Table) -> list[Any]:
     if data.null_count:
         if column.required:
             rows = (row for row, value in enumerate(given) if value is None)
-            mistakes += (Problem(table.where(row, column.name), "is missing") for row in rows)
+            mistakes += (Mistake(table.where(row, column.name), "is missing") for row in rows)
         values = [column.default if value is None else value for value in values]
     table.problems += _some(mistakes, table.name, column.name)
     return values
 
 
-def _texts(data: pa.ChunkedArray, given: list[Any], column: Column) -> list[Any] | None:
+def _texts(data: pa.ChunkedArray, given: list[Any], column: TableColumn) -> list[Any] | None:
     """The values of a column of texts that can be taken as a whole; None if each has to be looked at."""
     if pa.types.is_null(data.type):
         return given
@@ -200,7 +200,7 @@ def _texts(data: pa.ChunkedArray, given: list[Any], column: Column) -> list[Any]
         return None
     if column.convert is _text:
         return given
-    if column.convert is _kind and {*pa.compute.unique(data).to_pylist()} <= {*get_args(Kind), None}:
+    if column.convert is _kind and {*pa.compute.unique(data).to_pylist()} <= {*get_args(OperatorKind), None}:
         return given
     if column.convert is _names and not data.null_count:
         names = list(map(tuple, map(str.split, given)))
@@ -208,20 +208,20 @@ def _texts(data: pa.ChunkedArray, given: list[Any], column: Column) -> list[Any]
     return None
 
 
-def _out_of_range(values: pa.ChunkedArray, column: Column) -> Iterable[int]:
+def _out_of_range(values: pa.ChunkedArray, column: TableColumn) -> Iterable[int]:
     numbers = pa.compute.fill_null(values.cast(pa.float64(), safe=False), column.least + 1).to_numpy()
     low = numbers <= column.least if column.above else numbers < column.least
     return (int(row) for row in np.flatnonzero(low | np.isnan(numbers)))
 
 
-def _range_problem(table: Table, row: int, column: Column, value: object) -> Problem:
+def _range_problem(table: ProblemTable, row: int, column: TableColumn, value: object) -> Mistake:
     limit = "more than" if column.above else "at least"
-    return Problem(table.where(row, column.name), f"expected {limit} {column.least:g}, got {shown(value)}")
+    return Mistake(table.where(row, column.name), f"expected {limit} {column.least:g}, got {shown(value)}")
 
 
-def _converted(given: list[Any], column: Column, table: Table) -> tuple[list[Any], list[Problem]]:
+def _converted(given: list[Any], column: TableColumn, table: ProblemTable) -> tuple[list[Any], list[Mistake]]:
     values: list[Any] = []
-    mistakes: dict[int, Problem] = {}
+    mistakes: dict[int, Mistake] = {}
     for row, text in enumerate(given):
         value = None
         if text is not None:
@@ -229,7 +229,7 @@ def _converted(given: list[Any], column: Column, table: Table) -> tuple[list[Any
                 value = column.convert(text)
             except PydanticCustomError as error:
                 said = error.context or {}
-                mistakes[row] = Problem(table.where(row, column.name), said["message"], said["hint"])
+                mistakes[row] = Mistake(table.where(row, column.name), said["message"], said["hint"])
         values.append(value)
     if column.numeric:
         wrong = _out_of_range(pa.chunked_array([pa.array(values, pa.float64())]), column)
@@ -237,8 +237,8 @@ def _converted(given: list[Any], column: Column, table: Table) -> tuple[list[Any
     return values, [mistakes[row] for row in sorted(mistakes)]
 
 
-def _some(mistakes: list[Problem], table: str, column: str) -> list[Problem]:
+def _some(mistakes: list[Mistake], table: str, column: str) -> list[Mistake]:
     more = len(mistakes) - MOST_TOLD
     if more <= 0:
         return mistakes
-    return [*mistakes[:MOST_TOLD], Problem(f"{table}, {column}", f"and {more:,} more rows like these")]
+    return [*mistakes[:MOST_TOLD], Mistake(f"{table}, {column}", f"and {more:,} more rows like these")]

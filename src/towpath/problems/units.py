@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from towpath.settings import refusal, shown
+from towpath.config.settings import refusal, shown
 
 # Decimal, because 20 * 1e-6 is not 20e-6.
 _TIMES = {

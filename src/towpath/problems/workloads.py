@@ -8,20 +8,20 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from towpath.cluster import Cluster
+from towpath.config.settings import shown
 from towpath.errors import QueryError
+from towpath.placement.cluster import Cluster
 from towpath.placement.index import index
-from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
+from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
 from towpath.problems import from_sql, tables
 from towpath.problems.entries import CostsEntry, FragmentEntry, OperatorEntry, QueryEntry, StreamEntry
-from towpath.problems.reading import Reader
+from towpath.problems.reading import ProblemReader
 from towpath.schema import Catalog
-from towpath.settings import shown
 
-Workload = tuple[tuple[Stream, ...], tuple[Fragment, ...], tuple[Query, ...]]
+Workload = tuple[tuple[PlacementStream, ...], tuple[Fragment, ...], tuple[PlacementQuery, ...]]
 
 
-def read(reader: Reader, raw: Mapping[str, Any], cluster: Cluster) -> Workload:
+def read(reader: ProblemReader, raw: Mapping[str, Any], cluster: Cluster) -> Workload:
     if not (given := raw.get("streams")):
         told = "is missing" if given is None else f"expected at least one, got {shown(given)}"
         reader.refuse("streams", told, "for example streams: {bids: {node: n1, rate: 250}}")
@@ -33,39 +33,41 @@ def read(reader: Reader, raw: Mapping[str, Any], cluster: Cluster) -> Workload:
     return streams, tuple(section.fragments), section.queries()
 
 
-def _streams(reader: Reader, section: Any, cluster: Cluster) -> tuple[tuple[Stream, ...], Catalog]:
+def _streams(reader: ProblemReader, section: Any, cluster: Cluster) -> tuple[tuple[PlacementStream, ...], Catalog]:
     table = reader.table(section, "stream", tables.STREAMS)
     if table is not None:
-        return tuple(Stream(*row) for row in table.rows()), {}
-    streams: list[Stream] = []
+        return tuple(PlacementStream(*row) for row in table.rows()), {}
+    streams: list[PlacementStream] = []
     entries: dict[str, StreamEntry] = {}
     anywhere = cluster.nodes[0].name if cluster.nodes else ""
     for name, value in reader.entries(section, "streams", "streams: {bids: {node: n1, rate: 250}}").items():
         entry = reader.checked(StreamEntry, value, f"streams.{name}", ("stream", name))
-        streams.append(entry.stream(name) if entry else Stream(name, anywhere, 0.0))
+        streams.append(entry.stream(name) if entry else PlacementStream(name, anywhere, 0.0))
         if entry:
             entries[name] = entry
     return tuple(streams), from_sql.catalog(entries)
 
 
 class _Queries:
-    def __init__(self, reader: Reader, streams: Sequence[Stream], known: Catalog, costs: CostsEntry) -> None:
+    def __init__(
+        self, reader: ProblemReader, streams: Sequence[PlacementStream], known: Catalog, costs: CostsEntry
+    ) -> None:
         self._reader = reader
         self._all_streams = streams
         self._known = known
         self._costs = costs
-        self._queries: dict[str, Query] = {}
+        self._queries: dict[str, PlacementQuery] = {}
         self.fragments: list[Fragment] = []
 
     @cached_property
-    def _streams(self) -> Mapping[str, Stream]:
+    def _streams(self) -> Mapping[str, PlacementStream]:
         return {stream.name: stream for stream in self._all_streams}
 
-    def queries(self) -> tuple[Query, ...]:
+    def queries(self) -> tuple[PlacementQuery, ...]:
         names: dict[str, list[str]] = {name: [] for name in self._queries}
         for fragment in self.fragments:
             names[fragment.query].append(fragment.name)
-        return tuple(Query(q.name, tuple(names[q.name]), q.sink, q.copies) for q in self._queries.values())
+        return tuple(PlacementQuery(q.name, tuple(names[q.name]), q.sink, q.copies) for q in self._queries.values())
 
     def read_fragments(self, section: Any) -> None:
         table = self._reader.table(section, "fragment", tables.FRAGMENTS)
@@ -87,19 +89,21 @@ class _Queries:
                 self._reader.refuse(table.where(row, "query"), message, "rename the fragment in one of them")
             first[2].append(operator)
         for name, (query, native, operators) in drafts.items():
-            self._queries.setdefault(query, Query(query, ()))
+            self._queries.setdefault(query, PlacementQuery(query, ()))
             self.fragments.append(Fragment(name, query, tuple(operators), native))
 
     def read_queries(self, section: Any) -> None:
         table = self._reader.table(section, "query", tables.QUERIES)
         if table is not None:
-            self._queries |= {name: Query(name, (), sink, copies) for name, sink, copies in table.rows()}
+            self._queries |= {name: PlacementQuery(name, (), sink, copies) for name, sink, copies in table.rows()}
             return
         given = self._reader.entries(section, "queries", "queries: {q1: {operators: {f1: {inputs: [bids]}}}}")
         for name, value in given.items():
             value = {"sql": value} if isinstance(value, str) else value
             entry = self._reader.checked(QueryEntry, value, f"queries.{name}", ("query", name))
-            self._queries[name] = Query(name, (), entry.sink, entry.copies) if entry else Query(name, ())
+            self._queries[name] = (
+                PlacementQuery(name, (), entry.sink, entry.copies) if entry else PlacementQuery(name, ())
+            )
             if entry:
                 self._query(name, entry)
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from towpath.results.compact import Report, compact, retain
-from towpath.results.kafka import KafkaSink
+from towpath.results.compact import CompactionReport, compact, retain
+from towpath.results.feeding import SinkFeeder
 from towpath.results.log import Part, Position, committed
 from towpath.results.look import Look
 from towpath.results.read import Chunk, batches, end, follow, look_at, read
 from towpath.results.render import FORMATS, render
-from towpath.results.sinks import ConsoleSink, MemorySink, ParquetSink, Sink, SinkFeeder, Step
+from towpath.results.sinks.base import Sink, SinkStep
+from towpath.results.sinks.console import ConsoleSink
+from towpath.results.sinks.kafka import KafkaSink
+from towpath.results.sinks.memory import MemorySink
+from towpath.results.sinks.parquet import ParquetSink
 
 __all__ = [
     "FORMATS",
     "Chunk",
+    "CompactionReport",
     "ConsoleSink",
     "KafkaSink",
     "Look",
@@ -20,10 +25,9 @@ __all__ = [
     "ParquetSink",
     "Part",
     "Position",
-    "Report",
     "Sink",
     "SinkFeeder",
-    "Step",
+    "SinkStep",
     "batches",
     "committed",
     "compact",

@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from towpath.errors import StoreError
-from towpath.results import durable, log
+from towpath.results import log
 from towpath.results.links import span
 from towpath.results.log import Segment, Span
+from towpath.store import durable
 
 KEPT_RAW = 2  # the newest batches: Spark may be about to replay them
 RUN = 4  # so many compacted files at least are merged into one
@@ -29,14 +30,14 @@ TEMPORARY = ".tmp-"
 
 
 @dataclass(frozen=True)
-class Report:
+class CompactionReport:
     """What a compaction did."""
 
     batches: int = 0  # raw batches merged
     written: tuple[Path, ...] = ()
 
 
-def compact(root: Path, *, min_batches: int = 32, target_rows: int = 4_000_000) -> Report:
+def compact(root: Path, *, min_batches: int = 32, target_rows: int = 4_000_000) -> CompactionReport:
     """Merge raw batches when there are enough of them, then small compacted files into larger ones."""
     root = log.place(root)
     sweep(root)
@@ -49,7 +50,7 @@ def compact(root: Path, *, min_batches: int = 32, target_rows: int = 4_000_000) 
             batches += len(group)
     while run := _run_of_small_ones(root, target_rows):
         written += _merge(root, run)
-    return Report(batches, tuple(path for path in written if path.exists()))
+    return CompactionReport(batches, tuple(path for path in written if path.exists()))
 
 
 def retain(

@@ -23,13 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from towpath.bites import Pending, until_us
 from towpath.errors import StoreError
-from towpath.linefile import LineFile
 from towpath.results import log
-from towpath.schema import BEFORE_1970_US, MS
+from towpath.schema import BEFORE_1970_US, BEFORE_ALL_US, MS
+from towpath.store.linefile import LineFile
+from towpath.streams.bites import Pending, until_us
 
-BEGINNING_US = -(2**62)
 END_US = 2**62
 # A link that is no further behind than this when it comes holds the others back until it has caught up; one that has
 # more to catch up with lets them go on meanwhile.
@@ -49,8 +48,8 @@ class Turn:
     windowed: bool  # its results wait for the watermark, others have left before it is committed
     span_us: int  # how long after its earliest tuple a result may come
     from_us: int | None = None
-    moved_us: int | None = None
-    held_us: int | None = None
+    handed_over_us: int | None = None
+    pending_fence_us: int | None = None
     done: bool = False  # all that it will ever have is in the log
 
 
@@ -79,7 +78,7 @@ def read_link(path: Path) -> Link | None:
     return Link(**raw, turns=turns)
 
 
-class Span(NamedTuple):
+class LinkSpan(NamedTuple):
     """What a file of a log holds: result times, and how many rows."""
 
     oldest_us: int
@@ -113,20 +112,20 @@ class LinkIndex:
 
 
 @dataclass(frozen=True)
-class Position:
+class LinkPosition:
     links: int = 0  # of the index
-    released_us: int = BEGINNING_US
+    released_us: int = BEFORE_ALL_US
 
     def to_json(self) -> dict[str, int]:
         return asdict(self)
 
     @staticmethod
-    def from_json(value: dict[str, int]) -> Position:
-        return Position(**value)
+    def from_json(value: dict[str, int]) -> LinkPosition:
+        return LinkPosition(**value)
 
 
 @dataclass(frozen=True)
-class Slice:
+class LinkSlice:
     """A piece of work: rows of some links in one log, with times in (after, until]; or a tick at `until`."""
 
     root: str
@@ -149,18 +148,18 @@ class LinkFeed:
         self._schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(spec["schema"])))
         self._time: str = spec["time"]
         self._most_rows: int = spec["most_rows"]
-        self._spans: dict[str, dict[Path, Span]] = {}  # of the files of each log
+        self._spans: dict[str, dict[Path, LinkSpan]] = {}  # of the files of each log
 
     # --- positions ---------------------------------------------------------------------------------------------------
 
-    def advance(self, start: Position) -> Position:
+    def advance(self, start: LinkPosition) -> LinkPosition:
         """The newest position that may be released now."""
         joined = self._index.joined()
         before = self._links()
         marks = {name: mark(link) for name, link in before.items()}
         members = {j.name for j in joined if j.name in before and before[j.name].id == j.id}
         fresh = [link for name, link in before.items() if name not in members]
-        if start.released_us == BEGINNING_US:
+        if start.released_us == BEFORE_ALL_US:
             # All that are there from the beginning answer for everything, so they begin together.
             if any(not link.settled or marks[link.name] is None for link in before.values()):
                 return start
@@ -175,7 +174,7 @@ class LinkFeed:
             return start
         frontier = self._bite([before[name] for name in members] + joining, start.released_us, frontier)
         self._index.join([Joined(link.name, link.id, start.released_us) for link in joining])
-        return Position(len(self._index.joined()), max(start.released_us, frontier))
+        return LinkPosition(len(self._index.joined()), max(start.released_us, frontier))
 
     def _bite(self, links: Sequence[Link], released_us: int, frontier_us: int) -> int:
         """Not all at once, should there be much."""
@@ -195,7 +194,7 @@ class LinkFeed:
 
     # --- slices ------------------------------------------------------------------------------------------------------
 
-    def slices(self, start: Position, end: Position) -> list[Slice]:
+    def slices(self, start: LinkPosition, end: LinkPosition) -> list[LinkSlice]:
         links = self._links()
         by_root: dict[str, list[tuple[str, Turn, int]]] = {}
         for member in self._index.joined()[: end.links]:
@@ -206,19 +205,19 @@ class LinkFeed:
                     by_root.setdefault(turn.root, []).append((link.name, turn, after))
         found, until = [], end.released_us
         for root, turns in by_root.items():
-            piece = Slice(root, (), tuple(turns), until)
+            piece = LinkSlice(root, (), tuple(turns), until)
             files = [f for f, s in self._files(root).items() if s.newest_us > piece.after_us and s.oldest_us <= until]
             if files:
                 rows = sum(self._spans[root][file].rows for file in files)
                 found.append(replace(piece, files=tuple(map(str, files)), rows=rows))
         return found
 
-    def _files(self, root: str) -> dict[Path, Span]:
+    def _files(self, root: str) -> dict[Path, LinkSpan]:
         known = self._spans.get(root, {})
         self._spans[root] = {file: known.get(file) or span(file) for file in log.committed(Path(root))}
         return self._spans[root]
 
-    def read(self, piece: Slice) -> Iterator[pa.RecordBatch]:
+    def read(self, piece: LinkSlice) -> Iterator[pa.RecordBatch]:
         """The rows of a slice, with the stream's name in front."""
         for table in self._tables(piece):
             yield from self._named(table, piece)
@@ -230,7 +229,7 @@ class LinkFeed:
         values = [time if f.name == self._time else pa.nulls(1, f.type) for f in fields]
         return pa.RecordBatch.from_arrays(values, schema=pa.schema(fields))
 
-    def _tables(self, piece: Slice) -> list[pa.Table]:
+    def _tables(self, piece: LinkSlice) -> list[pa.Table]:
         files: Sequence[Path] = [Path(file) for file in piece.files]
         for _ in range(log.ATTEMPTS):
             try:
@@ -242,7 +241,7 @@ class LinkFeed:
             f"{piece.root}: files vanished in {log.ATTEMPTS} attempts to read them; is the store being deleted?"
         )
 
-    def _named(self, table: pa.Table, piece: Slice) -> Iterator[pa.RecordBatch]:
+    def _named(self, table: pa.Table, piece: LinkSlice) -> Iterator[pa.RecordBatch]:
         if not table.num_rows:
             return
         born, time = _us(table[BORN]), _us(table[TIME])
@@ -250,8 +249,8 @@ class LinkFeed:
             mine = pc.and_(pc.equal(table[FRAGMENT], turn.fragment), pc.greater(time, after))
             if turn.from_us is not None:
                 mine = pc.and_(mine, pc.greater_equal(born, turn.from_us))
-            if turn.moved_us is not None:
-                mine = pc.and_(mine, pc.less(born, turn.moved_us))
+            if turn.handed_over_us is not None:
+                mine = pc.and_(mine, pc.less(born, turn.handed_over_us))
             own = table.filter(mine)
             if own.num_rows:
                 values = [own[column] for column in (*turn.columns, TIME)]
@@ -277,10 +276,10 @@ def mark(link: Link) -> int | None:
         reached = END_US if turn.done else low_water(Path(turn.root), windowed=turn.windowed)
         if reached is None:
             return None
-        if turn.moved_us is not None and reached >= turn.moved_us + turn.span_us:
+        if turn.handed_over_us is not None and reached >= turn.handed_over_us + turn.span_us:
             reached = END_US
-        if turn.held_us is not None:
-            reached = min(reached, turn.held_us - 1)
+        if turn.pending_fence_us is not None:
+            reached = min(reached, turn.pending_fence_us - 1)
         least = min(least, reached)
     return least
 
@@ -307,18 +306,18 @@ def _near(mark: int | None, released_us: int) -> bool:
     return mark is not None and mark >= released_us - NEAR_US
 
 
-def span(file: Path) -> Span:
+def span(file: Path) -> LinkSpan:
     try:
         meta = pq.read_metadata(file)
     except FileNotFoundError:  # merged a moment ago: who reads it looks for it again
-        return Span(BEGINNING_US, END_US, 0)
+        return LinkSpan(BEFORE_ALL_US, END_US, 0)
     if not meta.num_rows:
-        return Span(END_US, BEGINNING_US, 0)
+        return LinkSpan(END_US, BEFORE_ALL_US, 0)
     column = meta.schema.names.index(TIME)
     stats = [meta.row_group(n).column(column).statistics for n in range(meta.num_row_groups)]
     if any(s is None or not s.has_min_max for s in stats):
-        return Span(BEGINNING_US, END_US, meta.num_rows)
-    return Span(_us_of(min(s.min for s in stats)), _us_of(max(s.max for s in stats)), meta.num_rows)
+        return LinkSpan(BEFORE_ALL_US, END_US, meta.num_rows)
+    return LinkSpan(_us_of(min(s.min for s in stats)), _us_of(max(s.max for s in stats)), meta.num_rows)
 
 
 def _us_of(value: Any) -> int:
@@ -329,13 +328,13 @@ def _us(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
 
 
-def _rows(file: Path, piece: Slice) -> pa.Table:
+def _rows(file: Path, piece: LinkSlice) -> pa.Table:
     columns = [FRAGMENT, TIME, BORN, *dict.fromkeys(c for _, turn, _ in piece.turns for c in turn.columns)]
     until = pa.scalar(piece.until_us, pa.int64()).cast(TYPE)
     conditions: list[tuple[str, str, Any]] = [
         (FRAGMENT, "in", sorted({turn.fragment for _, turn, _ in piece.turns})),
         (TIME, "<=", until),
     ]
-    if piece.after_us > BEGINNING_US:
+    if piece.after_us > BEFORE_ALL_US:
         conditions.append((TIME, ">", pa.scalar(piece.after_us, pa.int64()).cast(TYPE)))
     return pq.read_table(file, columns=list(dict.fromkeys(columns)), filters=conditions, partitioning=None)

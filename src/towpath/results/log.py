@@ -50,8 +50,8 @@ class Part:
     from_us: int | None = None  # of the earliest event a row was made from
     until_us: int | None = None  # of the result time
     windowed: bool = False  # a window that ends exactly at the fence is still whole
-    moved_us: int | None = None  # rows whose earliest event is not before it are another part's
-    held_us: int | None = None  # a fence not yet decided: rows whose earliest event is not before it must wait
+    handed_over_us: int | None = None  # rows whose earliest event is not before it are another part's
+    pending_fence_us: int | None = None  # a fence not yet decided: rows whose earliest event is not before it must wait
     select: int = 0  # parts of one SELECT that differ in their copy have the same rows, and each row counts once
     copy: int = 0
     keys: tuple[str, ...] = ()  # log columns that tell the rows of a window apart; of others, all columns do

@@ -174,11 +174,11 @@ class _Scan:
         yield f"_fragment = {part.fragment:d}"
         if part.from_us is not None:
             yield f"epoch_us(_born) >= {part.from_us:d}"
-        if part.moved_us is not None:
-            yield f"epoch_us(_born) < {part.moved_us:d}"
+        if part.handed_over_us is not None:
+            yield f"epoch_us(_born) < {part.handed_over_us:d}"
         fixed, open_ = ([], [*self._ends()]) if part.undecided else ([*self._ends()], [])
-        if part.held_us is not None:
-            open_.append(f"epoch_us(_born) < {part.held_us:d}")
+        if part.pending_fence_us is not None:
+            open_.append(f"epoch_us(_born) < {part.pending_fence_us:d}")
         yield from fixed
         if self.which is Which.GIVEN:
             yield from open_
@@ -193,7 +193,7 @@ class _Scan:
 def _must_wait(part: Part, first: int, last: int) -> bool:
     """Whether some of the rows between two batches have to wait until a fence, or the end of a part, is decided."""
     open_end = part.undecided and (part.until_us, part.ceded_us) != (None, None)
-    if part.held_us is None and not open_end:
+    if part.pending_fence_us is None and not open_end:
         return False
     after, upto = Position({part.key: first}), Position({part.key: last})
     rows = read([replace(part, columns=())], after=after, upto=upto, with_time=True, which=Which.WAITING)

@@ -11,29 +11,29 @@ from towpath.reuse.allocation import Allocation
 from towpath.reuse.check import check
 from towpath.reuse.heuristic import Heuristic
 from towpath.reuse.model import Model, Rules
-from towpath.reuse.solver import Solution, Status
-from towpath.reuse.system import Request, System
+from towpath.reuse.solver import Solution, SolverStatus
+from towpath.reuse.system import StreamRequest, System
 from towpath.reuse.translate import decode, encode
 
 RESOURCES = ("cpu", "memory", "bandwidth", "link")
 
 
 @dataclass(frozen=True)
-class Limits:
+class SolveLimits:
     seconds: float = (
         0.0  # of the processor, to search for at most; 0: until the best is proven, the same answer in every run
     )
     gap: float = 1e-4  # to the best possible that counts as none
 
 
-TO_THE_END = Limits()
+TO_THE_END = SolveLimits()
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AdmissionOutcome:
     allocation: Allocation
     admitted: frozenset[str]  # of the requests that were submitted
-    status: Status
+    status: SolverStatus
     gap: float  # of `feasible`: how much better the objective might still become
     seconds: float  # of the search
     changed: tuple[str, ...]  # the nodes that have to be told
@@ -49,30 +49,30 @@ class InvalidAllocationError(Exception):
 def submit(
     system: System,
     current: Allocation,
-    requests: Sequence[Request],
-    limits: Limits = TO_THE_END,
+    requests: Sequence[StreamRequest],
+    limits: SolveLimits = TO_THE_END,
     rules: Rules | None = None,
-) -> Outcome:
+) -> AdmissionOutcome:
     """Admits what can be admitted of the requests. Those that were admitted before stay so."""
     served = [request for request in requests if _is_served(request, current)]
     known = frozenset(request.name for request in served)
     current = replace(current, admitted=current.admitted | known)
     wanted = [request for request in requests if request.name not in known]
     if not wanted:
-        return Outcome(current, known, "optimal", 0.0, 0.0, ())
+        return AdmissionOutcome(current, known, "optimal", 0.0, 0.0, ())
     # One request: it is admitted or there is no solution. Several: as many as possible, by lambda_1.
     model = Model(system, current, wanted, forced=len(wanted) == 1, rules=rules)
     solution = model.program.solve(limits.seconds, limits.gap, _start(model, wanted))
     return _outcome(model, solution, current, wanted, known)
 
 
-def _is_served(request: Request, current: Allocation) -> bool:
+def _is_served(request: StreamRequest, current: Allocation) -> bool:
     """It was admitted, or another one that asks for the same was (line 3)."""
     same = request.sink is None and all(stream in current.provides for stream in request.streams)
     return same or request.name in current.admitted
 
 
-def _start(model: Model, wanted: Sequence[Request]) -> Floats | None:
+def _start(model: Model, wanted: Sequence[StreamRequest]) -> Floats | None:
     """What runs, and what the heuristic admits beside it."""
     heuristic = Heuristic(model.system, model.current, model.rules)
     admitted = [heuristic.submit(request) for request in wanted]
@@ -80,10 +80,10 @@ def _start(model: Model, wanted: Sequence[Request]) -> Floats | None:
 
 
 def _outcome(
-    model: Model, solution: Solution, current: Allocation, wanted: Sequence[Request], known: frozenset[str]
-) -> Outcome:
+    model: Model, solution: Solution, current: Allocation, wanted: Sequence[StreamRequest], known: frozenset[str]
+) -> AdmissionOutcome:
     if solution.values is None:
-        return Outcome(current, known, solution.status, solution.gap, solution.seconds, ())
+        return AdmissionOutcome(current, known, solution.status, solution.gap, solution.seconds, ())
     found = decode(model, solution.values)
     fresh = found.admitted.intersection(request.name for request in wanted)
     if not fresh:
@@ -91,7 +91,7 @@ def _outcome(
     elif faults := _new_faults(model.system, current, found):
         raise InvalidAllocationError(faults)
     changed = tuple(found.changed(current))
-    return Outcome(found, known | fresh, solution.status, solution.gap, solution.seconds, changed)
+    return AdmissionOutcome(found, known | fresh, solution.status, solution.gap, solution.seconds, changed)
 
 
 def _new_faults(system: System, before: Allocation, now: Allocation) -> list[Violation]:
@@ -102,7 +102,9 @@ def _new_faults(system: System, before: Allocation, now: Allocation) -> list[Vio
     return [fault for fault in faults if (fault.kind, fault.where) not in known]
 
 
-def binding(system: System, current: Allocation, request: Request, limits: Limits, rules: Rules) -> list[str]:
+def binding(
+    system: System, current: Allocation, request: StreamRequest, limits: SolveLimits, rules: Rules
+) -> list[str]:
     """The resources each of which alone would be enough to admit the request, if it had no limit.
 
     Empty: it takes more of several, or the time is not enough to tell.

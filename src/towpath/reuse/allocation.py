@@ -13,7 +13,7 @@ from towpath.reuse.system import System
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Run:
+class AllocatedRun:
     """A node runs an operator [z_ho = 1]."""
 
     node: str
@@ -21,7 +21,7 @@ class Run:
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Flow:
+class AllocatedFlow:
     """A node hands a stream on to another, be it its own or one that it got itself: then it relays [x_hms = 1]."""
 
     source: str
@@ -31,8 +31,8 @@ class Flow:
 
 @dataclass(frozen=True)
 class Allocation:
-    runs: frozenset[Run] = frozenset()
-    flows: frozenset[Flow] = frozenset()
+    runs: frozenset[AllocatedRun] = frozenset()
+    flows: frozenset[AllocatedFlow] = frozenset()
     provides: Mapping[str, str] = field(default_factory=dict)  # stream -> node, of requests without a sink [d_hs = 1]
     admitted: frozenset[str] = frozenset()  # requests
 
@@ -111,11 +111,11 @@ def pruned(system: System, allocation: Allocation) -> Allocation:
 def _needed(
     system: System,
     waiting: Iterable[tuple[str, str]],
-    made: Mapping[tuple[str, str], Run],
-    origin: Mapping[tuple[str, str], Flow],
-) -> tuple[set[Run], set[Flow]]:
-    runs: set[Run] = set()
-    flows: set[Flow] = set()
+    made: Mapping[tuple[str, str], AllocatedRun],
+    origin: Mapping[tuple[str, str], AllocatedFlow],
+) -> tuple[set[AllocatedRun], set[AllocatedFlow]]:
+    runs: set[AllocatedRun] = set()
+    flows: set[AllocatedFlow] = set()
     left, seen = list(waiting), set(waiting)
     while left:
         node, stream = left.pop()

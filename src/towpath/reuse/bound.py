@@ -12,17 +12,17 @@ from math import floor
 import numpy as np
 
 from towpath.reuse.solver import Program, Solution
-from towpath.reuse.system import Request, System
+from towpath.reuse.system import StreamRequest, System
 
 ROUNDING = 1e-6
 
 
-def optimistic_bound(system: System, requests: Sequence[Request], seconds: float = 0.0) -> int:
+def optimistic_bound(system: System, requests: Sequence[StreamRequest], seconds: float = 0.0) -> int:
     """No more of these requests can be admitted, however they are planned."""
     return floor(-aggregate(system, requests, seconds).bound + ROUNDING)
 
 
-def aggregate(system: System, requests: Sequence[Request], seconds: float = 0.0) -> Solution:
+def aggregate(system: System, requests: Sequence[StreamRequest], seconds: float = 0.0) -> Solution:
     """Minus the number of requests that the aggregate node serves."""
     streams, operators = system.related(s for request in requests for s in request.streams)
     program = Program()
@@ -57,7 +57,7 @@ class AggregateNode:
         self._made = {stream.name for stream in system.streams if stream.nodes}
         self.load = 0.0
 
-    def submit(self, request: Request) -> bool:
+    def submit(self, request: StreamRequest) -> bool:
         plans = [self._cheapest(stream) for stream in request.streams]
         load = sum(price for price, _ in plans)
         if self.load + load > self._cpu:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from towpath.errors import PlannerError
-from towpath.errors import Problem as Mistake
+from towpath.errors import Mistake, PlannerError
 from towpath.placement.flows import results
 from towpath.placement.index import index
 from towpath.placement.problem import Fragment, Placement, Problem
 from towpath.reuse.allocation import Allocation
 from towpath.reuse.model import Rules
-from towpath.reuse.system import Operator, Request, Stream, System
+from towpath.reuse.system import SharedOperator, SharedStream, StreamRequest, System
 
 RULES = Rules(relays=False, once=True)
 
@@ -43,7 +42,9 @@ def of_problem(problem: Problem) -> Fragments:
         building.add(fragment)
     of_query = results(problem)
     requests = tuple(
-        Request(query.name, tuple(dict.fromkeys(building.stream[name] for name in of_query[query.name])), query.sink)
+        StreamRequest(
+            query.name, tuple(dict.fromkeys(building.stream[name] for name in of_query[query.name])), query.sink
+        )
         for query in problem.queries
     )
     streams = [*building.streams.values()]
@@ -54,8 +55,8 @@ def of_problem(problem: Problem) -> Fragments:
 @dataclass
 class _Building:
     problem: Problem
-    streams: dict[str, Stream] = field(default_factory=dict)
-    operators: dict[object, Operator] = field(default_factory=dict)  # by what makes fragments equal
+    streams: dict[str, SharedStream] = field(default_factory=dict)
+    operators: dict[object, SharedOperator] = field(default_factory=dict)  # by what makes fragments equal
     operator: dict[str, str] = field(default_factory=dict)  # of each fragment
     stream: dict[str, str] = field(default_factory=dict)  # of each stream and each operator of the problem
 
@@ -63,7 +64,9 @@ class _Building:
         self._columns = index(self.problem)
         self._able = frozenset(node.name for node in self.problem.cluster.nodes if node.cpu > 0)
         for base in self.problem.streams:
-            self.streams[base.name] = Stream(base.name, base.rate * base.tuple_bytes, base.rate, frozenset({base.node}))
+            self.streams[base.name] = SharedStream(
+                base.name, base.rate * base.tuple_bytes, base.rate, frozenset({base.node})
+            )
             self.stream[base.name] = base.name
 
     def add(self, fragment: Fragment) -> None:
@@ -77,15 +80,15 @@ class _Building:
         self.operator[fragment.name] = made.name
         self.stream |= {o.name: out for o, out in zip(fragment.operators, made.outputs, strict=True)}
 
-    def _made(self, fragment: Fragment, inputs: tuple[str, ...], pinned: str | None) -> Operator:
+    def _made(self, fragment: Fragment, inputs: tuple[str, ...], pinned: str | None) -> SharedOperator:
         columns = self._columns
         for operator in fragment.operators:
             point = columns.point[operator.name]
-            self.streams[operator.name] = Stream(
+            self.streams[operator.name] = SharedStream(
                 operator.name, float(columns.bytes_out[point]), float(columns.rate_out[point])
             )
         numbers = [columns.point[o.name] - columns.streams for o in fragment.operators]
-        return Operator(
+        return SharedOperator(
             fragment.name,
             inputs,
             tuple(o.name for o in fragment.operators),

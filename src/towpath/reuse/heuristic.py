@@ -13,15 +13,15 @@ from itertools import product
 
 import numpy as np
 
-from towpath.cost.sqpr import weights_for
 from towpath.placement.check import TOLERANCE
+from towpath.placement.costs.sqpr import weights_for
 from towpath.placement.index import Floats
-from towpath.reuse.allocation import Allocation, Flow, Run, Use, held, use
+from towpath.reuse.allocation import AllocatedFlow, AllocatedRun, Allocation, Use, held, use
 from towpath.reuse.model import Rules, links_can_bind
-from towpath.reuse.system import Operator, Request, System
+from towpath.reuse.system import SharedOperator, StreamRequest, System
 
 SLACK = 1 + TOLERANCE / 2  # what check() forgives, with something to spare for another order of adding
-Abstract = Mapping[str, Operator]  # the operator that makes each stream
+Abstract = Mapping[str, SharedOperator]  # the operator that makes each stream
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class _Try:
     """What a plan on one node takes in addition."""
 
     node: str
-    runs: list[Run] = field(default_factory=list)
-    flows: list[Flow] = field(default_factory=list)
+    runs: list[AllocatedRun] = field(default_factory=list)
+    flows: list[AllocatedFlow] = field(default_factory=list)
     there: set[str] = field(default_factory=set)
 
 
@@ -75,7 +75,7 @@ class Heuristic:
         nodes = system.cluster.nodes
         self._limits = _Limits(*(np.array([getattr(n, f.name) for n in nodes]) * SLACK for f in fields(_Limits)))
 
-    def submit(self, request: Request) -> bool:
+    def submit(self, request: StreamRequest) -> bool:
         """Whether the request is admitted now, or was before."""
         now = self.allocation
         if request.name in now.admitted:
@@ -92,7 +92,7 @@ class Heuristic:
         self._count(added)
         return True
 
-    def _added(self, request: Request, chosen: _Try) -> Allocation:
+    def _added(self, request: StreamRequest, chosen: _Try) -> Allocation:
         provides = {} if request.sink is not None else dict.fromkeys(self._undelivered(request), chosen.node)
         return Allocation(frozenset(chosen.runs), frozenset(chosen.flows), provides)
 
@@ -116,10 +116,10 @@ class Heuristic:
         for flow in added.flows:
             self._held[flow.stream].add(flow.target)
 
-    def _undelivered(self, request: Request) -> list[str]:
+    def _undelivered(self, request: StreamRequest) -> list[str]:
         return [stream for stream in request.streams if stream not in self.allocation.provides]
 
-    def _best(self, request: Request) -> _Try | None:
+    def _best(self, request: StreamRequest) -> _Try | None:
         if request.sink is None and not self._undelivered(request):
             return _Try("")
         self._senders: dict[str, list[str]] = {}
@@ -140,7 +140,7 @@ class Heuristic:
         if tried.node in self._held[stream] or stream in tried.there:
             return True
         if (source := self._sender(stream, tried.node)) is not None:
-            tried.flows.append(Flow(source, tried.node, stream))
+            tried.flows.append(AllocatedFlow(source, tried.node, stream))
             tried.there.add(stream)
             return True
         operator = plan.get(stream)
@@ -148,11 +148,11 @@ class Heuristic:
             return False
         if not all(self._get(name, tried, plan) for name in operator.inputs):
             return False
-        tried.runs.append(Run(tried.node, operator.name))
+        tried.runs.append(AllocatedRun(tried.node, operator.name))
         tried.there.update(operator.outputs)
         return True
 
-    def _may_run(self, operator: Operator, node: str) -> bool:
+    def _may_run(self, operator: SharedOperator, node: str) -> bool:
         if operator.nodes is not None and node not in operator.nodes:
             return False
         return not (self._rules.once and operator.name in self._running)
@@ -178,13 +178,13 @@ class Heuristic:
         taken = self._use.links.get((cluster.position[source], cluster.position[target]), 0.0)
         return taken + size <= cluster.bandwidth(source, target)
 
-    def _deliver(self, request: Request, tried: _Try) -> bool:
+    def _deliver(self, request: StreamRequest, tried: _Try) -> bool:
         """Has the sink get the streams from the node, if it may hand them on."""
         sink = request.sink
         if sink is None or sink == tried.node:
             return True
         wanted = [stream for stream in request.streams if sink not in self._held[stream]]
-        tried.flows += [Flow(tried.node, sink, stream) for stream in wanted]
+        tried.flows += [AllocatedFlow(tried.node, sink, stream) for stream in wanted]
         made = {stream for run in tried.runs for stream in self.system.operator[run.operator].outputs}
         return self._rules.relays or all(s in made or tried.node in self._roots[s] for s in wanted)
 
@@ -195,7 +195,7 @@ class Heuristic:
         sent = sum(system.stream[flow.stream].bytes for flow in tried.flows)
         return w.network * sent + w.cpu * load + w.highest * self._highest
 
-    def _price(self, request: Request, tried: _Try) -> float:
+    def _price(self, request: StreamRequest, tried: _Try) -> float:
         """lambda_2 O_2 + lambda_3 O_3 + lambda_4 O_4 with it; infinite if a node or link has no room for it."""
         more, now = use(self.system, self._added(request, tried)), self._use
         columns = (

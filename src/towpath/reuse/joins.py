@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
 
-from towpath.errors import PlannerError
-from towpath.errors import Problem as Mistake
+from towpath.errors import Mistake, PlannerError
 from towpath.placement.problem import Operator as Join
 from towpath.placement.problem import Problem
-from towpath.reuse.system import Operator, Request, Stream, System
+from towpath.reuse.system import SharedOperator, SharedStream, StreamRequest, System
 
 Leaves = tuple[str, ...]  # streams of the problem that are joined, in its order
 
@@ -29,7 +28,7 @@ def with_join_orders(problem: Problem) -> System:
     wanted = {query.name: max((leaves[f] for f in query.fragments), key=len) for query in problem.queries}
     for joined in wanted.values():
         catalogue.add(joined)
-    requests = tuple(Request(name, ("*".join(joined),)) for name, joined in wanted.items())
+    requests = tuple(StreamRequest(name, ("*".join(joined),)) for name, joined in wanted.items())
     return System(problem.cluster, tuple(catalogue.streams.values()), tuple(catalogue.operators.values()), requests)
 
 
@@ -63,32 +62,32 @@ class _Catalogue:
 
     problem: Problem
     known: Mapping[Leaves, Join]
-    streams: dict[Leaves, Stream] = field(default_factory=dict)
-    operators: dict[str, Operator] = field(default_factory=dict)
+    streams: dict[Leaves, SharedStream] = field(default_factory=dict)
+    operators: dict[str, SharedOperator] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._usual = fmean(join.selectivity for join in self.known.values())
         self._join = next(iter(self.known.values()))
 
-    def add(self, leaves: Leaves) -> Stream:
+    def add(self, leaves: Leaves) -> SharedStream:
         """The stream that joins these, with everything that it can be made of."""
         if (there := self.streams.get(leaves)) is not None:
             return there
         if len(leaves) == 1:
             base = self.problem.stream[leaves[0]]
-            made = Stream(base.name, base.rate * base.tuple_bytes, base.rate, frozenset({base.node}))
+            made = SharedStream(base.name, base.rate * base.tuple_bytes, base.rate, frozenset({base.node}))
         else:
             left, right = self.add(leaves[:-1]), self.add(leaves[-1:])
             join = self.known.get(leaves)
             selectivity = self._usual if join is None else join.selectivity
             rate = selectivity * (left.tuples + right.tuples)
-            made = Stream("*".join(leaves), rate * self._join.tuple_bytes, rate)
+            made = SharedStream("*".join(leaves), rate * self._join.tuple_bytes, rate)
         self.streams[leaves] = made
         for parts in _splits(leaves):
             one, other = map(self.add, parts)
             name = f"{one.name} with {other.name}"
             load = self._join.cost * (one.tuples + other.tuples)
-            self.operators[name] = Operator(name, (one.name, other.name), (made.name,), load)
+            self.operators[name] = SharedOperator(name, (one.name, other.name), (made.name,), load)
         return made
 
 

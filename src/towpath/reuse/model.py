@@ -20,12 +20,12 @@ from math import isfinite
 
 import numpy as np
 
-from towpath.cluster import Cluster, Node
-from towpath.cost.sqpr import Weights, weights_for
+from towpath.placement.cluster import Cluster, Node
+from towpath.placement.costs.sqpr import SqprWeights, weights_for
 from towpath.placement.index import Floats, Ints
 from towpath.reuse.allocation import Allocation, use
 from towpath.reuse.solver import Program
-from towpath.reuse.system import Operator, Request, Stream, System
+from towpath.reuse.system import SharedOperator, SharedStream, StreamRequest, System
 
 Terms = list[tuple[Ints, float]]
 
@@ -36,7 +36,7 @@ class Rules:
 
     relays: bool = True  # a node may hand on a stream that it only receives
     once: bool = False  # an operator runs on one node at most, as a fragment of a Placement
-    weights: Weights | None = None  # the paper's, if not said
+    weights: SqprWeights | None = None  # the paper's, if not said
     ignore: frozenset[str] = frozenset()  # resources without a limit: to find out which one binds
 
 
@@ -51,14 +51,19 @@ class Model:
     """The program with its columns: z, d as in the paper; received and sent stand for x, in_all for O_4."""
 
     def __init__(
-        self, system: System, current: Allocation, wanted: Sequence[Request], forced: bool, rules: Rules | None = None
+        self,
+        system: System,
+        current: Allocation,
+        wanted: Sequence[StreamRequest],
+        forced: bool,
+        rules: Rules | None = None,
     ) -> None:
         """`wanted`: requests to admit; if `forced`, there is no solution without them. Admitted ones stay (IV.9)."""
         self.system, self.current, self.rules = system, current, rules or Rules()
         self.nodes = system.cluster.nodes
         streams, operators = system.related(s for request in wanted for s in request.streams)
-        self.streams: list[Stream] = [system.stream[name] for name in streams]
-        self.operators: list[Operator] = [system.operator[name] for name in operators]
+        self.streams: list[SharedStream] = [system.stream[name] for name in streams]
+        self.operators: list[SharedOperator] = [system.operator[name] for name in operators]
         self.at = {name: n for n, name in enumerate(streams)}
         number = {name: n for n, name in enumerate(operators)}
         self.makers = [[number[o.name] for o in system.makers[name]] for name in streams]
@@ -81,7 +86,7 @@ class Model:
             now.admitted,
         )
 
-    def _affected(self, wanted: Iterable[Request]) -> list[Request]:
+    def _affected(self, wanted: Iterable[StreamRequest]) -> list[StreamRequest]:
         """The new requests, and the admitted ones whose streams are free."""
         admitted = (self.system.request[name] for name in sorted(self.current.admitted))
         return [*wanted, *(r for r in admitted if any(stream in self.at for stream in r.streams))]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from towpath.reuse.admission import TO_THE_END, Limits, submit
+from towpath.reuse.admission import TO_THE_END, SolveLimits, submit
 from towpath.reuse.allocation import Allocation, pruned
 from towpath.reuse.check import places, resources
 from towpath.reuse.model import Rules
-from towpath.reuse.plans import Plans, Step
-from towpath.reuse.system import Request, System
+from towpath.reuse.plans import Plans, PlanStep
+from towpath.reuse.system import StreamRequest, System
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,20 @@ def to_replan(estimated: System, measured: System, allocation: Allocation, thres
     return found
 
 
-def _steps(plan: Step) -> Iterator[Step]:
+def _steps(plan: PlanStep) -> Iterator[PlanStep]:
     yield plan
     for part in plan.inputs:
-        if isinstance(part, Step):
+        if isinstance(part, PlanStep):
             yield from _steps(part)
 
 
-def _use(system: System, steps: Sequence[Step]) -> tuple[float, float]:
+def _use(system: System, steps: Sequence[PlanStep]) -> tuple[float, float]:
     """The load and the bytes that are sent."""
     load = sum(system.operator[step.operator].load for step in steps if step.operator is not None)
     return load, sum(system.stream[step.stream].bytes for step in steps if step.operator is None)
 
 
-def _touched(step: Step) -> Iterator[str]:
+def _touched(step: PlanStep) -> Iterator[str]:
     """The node of a step and, where it gets a stream from another, that node and the link, as violations name them."""
     yield f"node {step.node}"
     for part in step.inputs:
@@ -68,7 +68,7 @@ def replan(
     measured: System,
     current: Allocation,
     names: Sequence[str],
-    limits: Limits = TO_THE_END,
+    limits: SolveLimits = TO_THE_END,
     rules: Rules | None = None,
 ) -> Replanned:
     """Requests that cannot be planned again stay where they are, unless something there is full: then they are lost."""
@@ -87,7 +87,7 @@ def replan(
     return Replanned(tuple(steps), tuple(lost))
 
 
-def _alike(system: System, allocation: Allocation, request: Request) -> list[Request]:
+def _alike(system: System, allocation: Allocation, request: StreamRequest) -> list[StreamRequest]:
     """The request and those that would keep its streams in their places: who asks for the same without a sink."""
     if request.sink is not None:
         return [request]
@@ -95,7 +95,7 @@ def _alike(system: System, allocation: Allocation, request: Request) -> list[Req
     return [r for r in others if r.sink is None and not set(r.streams).isdisjoint(request.streams)]
 
 
-def without(system: System, allocation: Allocation, requests: Sequence[Request]) -> Allocation:
+def without(system: System, allocation: Allocation, requests: Sequence[StreamRequest]) -> Allocation:
     """What is left when requests are withdrawn."""
     kept = allocation.admitted - {request.name for request in requests}
     others = {s for name in kept if system.request[name].sink is None for s in system.request[name].streams}

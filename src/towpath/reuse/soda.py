@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from towpath.reuse.admission import Limits
-from towpath.reuse.allocation import Allocation, Flow, Run, use
+from towpath.reuse.admission import SolveLimits
+from towpath.reuse.allocation import AllocatedFlow, AllocatedRun, Allocation, use
 from towpath.reuse.bound import AggregateNode
 from towpath.reuse.check import resources
 from towpath.reuse.model import Model, Rules
-from towpath.reuse.solver import Status
-from towpath.reuse.system import Request, System
+from towpath.reuse.solver import SolverStatus
+from towpath.reuse.system import StreamRequest, System
 from towpath.reuse.translate import decode
 
 RULES = Rules(relays=False, once=True)
@@ -31,32 +31,32 @@ At = Mapping[str, str]  # the node of each operator
 class Soda:
     """Of a system in which every stream has one operator at most that makes it."""
 
-    def __init__(self, system: System, limits: Limits, rules: Rules = RULES) -> None:
+    def __init__(self, system: System, limits: SolveLimits, rules: Rules = RULES) -> None:
         self.system = system
         self.allocation = Allocation()
-        self.status: Status | None = None  # of the last epoch's macroW
+        self.status: SolverStatus | None = None  # of the last epoch's macroW
         self._limits, self._rules = limits, rules
 
-    def epoch(self, requests: Sequence[Request]) -> frozenset[str]:
+    def epoch(self, requests: Sequence[StreamRequest]) -> frozenset[str]:
         """The requests that are admitted and placed."""
         chosen = self._macro_q(requests)
         found = self._macro_w(chosen) if chosen else self.allocation
         self.allocation = self._balanced(self._one_by_one(chosen) if found is None else found)
         return self.allocation.admitted.intersection(request.name for request in requests)
 
-    def _macro_q(self, requests: Sequence[Request]) -> list[Request]:
+    def _macro_q(self, requests: Sequence[StreamRequest]) -> list[StreamRequest]:
         together = AggregateNode(self.system)
         for name in sorted(self.allocation.admitted):
             together.submit(self.system.request[name])
         return [request for request in requests if together.submit(request)]
 
-    def _macro_w(self, chosen: Sequence[Request]) -> Allocation | None:
+    def _macro_w(self, chosen: Sequence[StreamRequest]) -> Allocation | None:
         model = Model(self.system, self.allocation, chosen, forced=True, rules=self._rules)
         solution = model.program.solve(self._limits.seconds, self._limits.gap)
         self.status = solution.status
         return None if solution.values is None else decode(model, solution.values)
 
-    def _one_by_one(self, chosen: Sequence[Request]) -> Allocation:
+    def _one_by_one(self, chosen: Sequence[StreamRequest]) -> Allocation:
         """miniW without a solution of macroW: every operator on the node with least to do that has room for it."""
         found = self.allocation
         for request in chosen:
@@ -115,10 +115,10 @@ def routed(system: System, at: At, admitted: frozenset[str]) -> Allocation:
     requests = [system.request[name] for name in admitted]
     wanted |= {(r.sink, stream) for r in requests if r.sink is not None for stream in r.streams}
     flows = {
-        Flow(source[stream], node, stream)
+        AllocatedFlow(source[stream], node, stream)
         for node, stream in wanted
         if stream in source and node != source[stream] and node not in system.stream[stream].nodes
     }
     provides = {stream: source[stream] for r in requests if r.sink is None for stream in r.streams}
-    runs = frozenset(Run(node, name) for name, node in at.items())
+    runs = frozenset(AllocatedRun(node, name) for name, node in at.items())
     return Allocation(runs, frozenset(flows), provides, admitted)

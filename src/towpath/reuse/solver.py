@@ -13,20 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 
-from towpath.errors import PlannerError
-from towpath.errors import Problem as Mistake
+from towpath.errors import Mistake, PlannerError
 from towpath.placement.index import Floats, Ints
 
 # optimal: proven, within `gap`. feasible: the time was up with an answer, `gap` away from the best possible.
 # infeasible: proven. out of time: it was up without an answer, so nothing is known.
-Status = Literal["optimal", "feasible", "infeasible", "out of time"]
-Shape = tuple[int, ...]
+SolverStatus = Literal["optimal", "feasible", "infeasible", "out of time"]
+VariableShape = tuple[int, ...]
 TOLERANCE = 1e-9  # of rows and of whole numbers: sums of many must stay within what check() forgives
 
 
 @dataclass(frozen=True)
 class Solution:
-    status: Status
+    status: SolverStatus
     seconds: float  # of the processor
     values: Floats | None = None  # of the columns
     objective: float = inf
@@ -50,7 +49,12 @@ class Program:
         return self._height, self._width
 
     def columns(
-        self, cost: ArrayLike, lower: ArrayLike = 0.0, upper: ArrayLike = 1.0, whole: bool = True, shape: Shape = ()
+        self,
+        cost: ArrayLike,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = 1.0,
+        whole: bool = True,
+        shape: VariableShape = (),
     ) -> Ints:
         """One for each cost, or as many as `shape` says; what is given is spread over them. Returns their numbers."""
         shape = shape or np.shape(cost)

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from towpath.cluster import Cluster
+from towpath.placement.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class SharedStream:
     name: str
     bytes: float  # per second [rho_s]
     tuples: float = 0.0  # per second
@@ -22,7 +22,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class SharedOperator:
     name: str
     inputs: tuple[str, ...]  # streams [S_o]
     outputs: tuple[str, ...]  # streams; the paper's operators have one [s_o], a fragment of several may have more
@@ -32,7 +32,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class StreamRequest:
     """A query: streams that are to be had at its sink or, if it has none, at any node."""
 
     name: str
@@ -43,27 +43,27 @@ class Request:
 @dataclass(frozen=True)
 class System:
     cluster: Cluster
-    streams: tuple[Stream, ...]
-    operators: tuple[Operator, ...]
-    requests: tuple[Request, ...]
+    streams: tuple[SharedStream, ...]
+    operators: tuple[SharedOperator, ...]
+    requests: tuple[StreamRequest, ...]
     delivery: bool = True  # results without a sink leave the cluster through the network card of the node that has them
 
     @cached_property
-    def stream(self) -> Mapping[str, Stream]:
+    def stream(self) -> Mapping[str, SharedStream]:
         return {stream.name: stream for stream in self.streams}
 
     @cached_property
-    def operator(self) -> Mapping[str, Operator]:
+    def operator(self) -> Mapping[str, SharedOperator]:
         return {operator.name: operator for operator in self.operators}
 
     @cached_property
-    def request(self) -> Mapping[str, Request]:
+    def request(self) -> Mapping[str, StreamRequest]:
         return {request.name: request for request in self.requests}
 
     @cached_property
-    def makers(self) -> Mapping[str, tuple[Operator, ...]]:
+    def makers(self) -> Mapping[str, tuple[SharedOperator, ...]]:
         """The operators that make each stream."""
-        found: dict[str, list[Operator]] = {stream.name: [] for stream in self.streams}
+        found: dict[str, list[SharedOperator]] = {stream.name: [] for stream in self.streams}
         for operator in self.operators:
             for stream in operator.outputs:
                 found[stream].append(operator)

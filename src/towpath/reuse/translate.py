@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from towpath.placement.index import Floats, Ints
-from towpath.reuse.allocation import Allocation, Flow, Run, pruned, use
+from towpath.reuse.allocation import AllocatedFlow, AllocatedRun, Allocation, pruned, use
 from towpath.reuse.model import Model
 
 
@@ -47,7 +47,7 @@ def _made(model: Model, values: Floats) -> Floats:
     return made
 
 
-def _potentials(model: Model, flows: list[Flow]) -> Floats:
+def _potentials(model: Model, flows: list[AllocatedFlow]) -> Floats:
     """High where a stream comes from, lower by one with every hand-over."""
     position = model.system.cluster.position
     potential = np.full(model.enters.shape, float(len(model.nodes)))
@@ -63,10 +63,10 @@ def _potentials(model: Model, flows: list[Flow]) -> Floats:
 def decode(model: Model, values: Floats) -> Allocation:
     chosen = values > 0.5
     names = [node.name for node in model.nodes]
-    runs = {Run(names[h], model.operators[o].name) for o, h in zip(*np.nonzero(chosen[model.z]), strict=True)}
+    runs = {AllocatedRun(names[h], model.operators[o].name) for o, h in zip(*np.nonzero(chosen[model.z]), strict=True)}
     if model.with_links:
         chosen_x = zip(*np.nonzero(chosen[model.x]), strict=True)
-        flows = {Flow(names[a], names[b], model.streams[s].name) for s, a, b in chosen_x}
+        flows = {AllocatedFlow(names[a], names[b], model.streams[s].name) for s, a, b in chosen_x}
     else:
         flows = {flow for stream in range(len(model.streams)) for flow in _joined(model, values, stream)}
     provides = {name: names[int(np.argmax(values[d]))] for name, d in model.d.items() if chosen[d].any()}
@@ -78,7 +78,7 @@ def decode(model: Model, values: Floats) -> Allocation:
     )
 
 
-def _joined(model: Model, values: Floats, stream: int) -> list[Flow]:
+def _joined(model: Model, values: Floats, stream: int) -> list[AllocatedFlow]:
     """Receivers of a stream joined to senders, those that send it on first."""
     made = model.enters[stream] + (values[model.z[model.makers[stream]]] > 0.5).sum(axis=0)
     sent = np.rint(values[model.sent[stream]]).astype(int)
@@ -87,7 +87,7 @@ def _joined(model: Model, values: Floats, stream: int) -> list[Flow]:
     flows = []
     for target in _by_sent(receivers, sent):
         source = places.pop(0)
-        flows.append(Flow(model.nodes[source].name, model.nodes[target].name, model.streams[stream].name))
+        flows.append(AllocatedFlow(model.nodes[source].name, model.nodes[target].name, model.streams[stream].name))
         places += [target] * int(sent[target])
     return flows
 

@@ -59,7 +59,7 @@ class TriedOut:
     outside: bool = False
 
 
-Event = BatchDone | CarrierStumbled | CarrierFailed | TriedOut
+CarrierEvent = BatchDone | CarrierStumbled | CarrierFailed | TriedOut
 
 
 class Runtime(Protocol):
@@ -83,7 +83,7 @@ class Runtime(Protocol):
         Returns at once; `TriedOut` tells how it went.
         """
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[CarrierEvent]:
         """What happened since the last call."""
 
     def waiting(self, carrier: str) -> bool:

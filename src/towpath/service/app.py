@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from towpath.config.settings import told
 from towpath.errors import (
     ProblemsError,
     RuntimeFailure,
@@ -30,8 +31,8 @@ from towpath.errors import (
     UnknownNameError,
     UnknownQueryError,
 )
-from towpath.service.desk import Desk
-from towpath.service.messages import Drain, Look, Migrate, Submit, Withdraw, dump_error
+from towpath.service.messages import Drain, LookRequest, Migrate, Submit, Withdraw, dump_error
+from towpath.service.request_queue import RequestQueue
 from towpath.service.verbs import Verbs
 
 log = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ REFUSED = 409  # every other error meant for the user
 T = TypeVar("T")
 
 
-def build(verbs: Verbs, desk: Desk, token: str, patience_s: float = PATIENCE_S) -> Starlette:
+def build(verbs: Verbs, desk: RequestQueue, token: str, patience_s: float = PATIENCE_S) -> Starlette:
     routes = _Routes(verbs, desk, patience_s)
     return Starlette(
         routes=[
@@ -89,7 +90,7 @@ class _Guard:
 
 
 class _Routes:
-    def __init__(self, verbs: Verbs, desk: Desk, patience_s: float) -> None:
+    def __init__(self, verbs: Verbs, desk: RequestQueue, patience_s: float) -> None:
         self._verbs = verbs
         self._desk = desk
         self._patience_s = patience_s
@@ -121,7 +122,7 @@ class _Routes:
         return _answer(await self._ask(lambda: self._verbs.drain(asked)))
 
     async def history(self, request: Request) -> Response:
-        asked = _checked(TypeAdapter(Look), dict(request.query_params))
+        asked = _checked(TypeAdapter(LookRequest), dict(request.query_params))
         # From the journal and not from the engine, so nobody has to wait.
         return _answer(await run_in_threadpool(self._verbs.history, asked))
 
@@ -153,7 +154,7 @@ def _checked(adapter: TypeAdapter[T], value: object) -> T:
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        mistakes = (f"{'.'.join(map(str, m['loc'])) or 'the request'}: {m['msg']}" for m in error.errors())
+        mistakes = (f"{'.'.join(map(str, m['loc'])) or 'the request'}: {told(m)}" for m in error.errors())
         raise HTTPException(400, f"expected another request: {'; '.join(mistakes)}") from None
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from towpath import errors
-from towpath.errors import Problem, ProblemsError, TowpathError
+from towpath.errors import Mistake, ProblemsError, TowpathError
 
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # what the journal can compare with
 
@@ -42,7 +42,7 @@ class Drain:
 
 
 @dataclass(frozen=True)
-class Look:
+class LookRequest:
     """Which entries of the history; `limit`: the newest so many, -1 for all."""
 
     query: str | None = None
@@ -104,7 +104,7 @@ class NodeStatus:
 
 
 @dataclass(frozen=True)
-class Status:
+class JobStatus:
     store: str
     pid: int
     queries: int
@@ -151,5 +151,5 @@ def load_error(answer: dict[str, Any]) -> TowpathError:
     """The error as the service had it, with every underlined place."""
     kind = getattr(errors, str(answer["error"]), TowpathError)
     if issubclass(kind, ProblemsError):
-        return kind(answer["title"], [Problem(**p) for p in answer["problems"]])
+        return kind(answer["title"], [Mistake(**p) for p in answer["problems"]])
     return kind(answer["message"]) if issubclass(kind, TowpathError) else TowpathError(answer["message"])

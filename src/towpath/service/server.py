@@ -13,32 +13,32 @@ import uvicorn
 from starlette.applications import Starlette
 
 from towpath.errors import ServiceError
-from towpath.service import app, place
-from towpath.service.desk import Desk
+from towpath.service import app, service_file
+from towpath.service.request_queue import RequestQueue
 from towpath.service.verbs import Verbs
-from towpath.store import Store
+from towpath.store.layout import Store
 
 LOOPBACK = "127.0.0.1"
 GRACE_S = 2  # for answers that are on their way when the service stops
 
 
 @contextmanager
-def serving(verbs: Verbs, desk: Desk, store: Store, host: str = LOOPBACK, port: int = 0) -> Iterator[str]:
+def serving(verbs: Verbs, desk: RequestQueue, store: Store, host: str = LOOPBACK, port: int = 0) -> Iterator[str]:
     """Answers as long as this lasts; gives the address. The store tells who may ask, and where."""
     with closing(_bound(host, port)) as bound:
         name, number = bound.getsockname()[:2]
         address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
-        token = place.new_token()
+        token = service_file.new_token()
         with (
             _running(app.build(verbs, desk, token), bound),
             _closed_at_end(desk),
-            place.written(store.service, place.Place(address, os.getpid(), token)),
+            service_file.written(store.service, service_file.ServiceAddress(address, os.getpid(), token)),
         ):
             yield address
 
 
 def refuse_strangers(host: str) -> None:
-    if not place.is_loopback(host):
+    if not service_file.is_loopback(host):
         raise ServiceError(
             f"expected an address of this machine only (127.0.0.1, ::1 or localhost), got {host!r}: the service has no "
             "TLS\n    -> reach it from elsewhere through an SSH tunnel or a proxy with TLS; docs/service.md shows how"
@@ -46,7 +46,7 @@ def refuse_strangers(host: str) -> None:
 
 
 @contextmanager
-def _closed_at_end(desk: Desk) -> Iterator[None]:
+def _closed_at_end(desk: RequestQueue) -> Iterator[None]:
     try:
         yield
     finally:

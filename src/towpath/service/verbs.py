@@ -12,34 +12,33 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-from towpath import job as jobs
-from towpath.api import Towpath
-from towpath.control.answers import share_read, state_of
-from towpath.control.journal import Journal
-from towpath.control.records import MoveRecord, QueryRecord
-from towpath.errors import Problem, ProblemsError, UnknownQueryError
-from towpath.monitor import Figures, Monitor
+from towpath.api.monitor import Figures, Monitor
+from towpath.api.running import Towpath
+from towpath.config.settings import close_to
+from towpath.control.journal.answers import share_read, state_of
+from towpath.control.journal.journal import Journal
+from towpath.control.state.records import MoveRecord, QueryRecord
+from towpath.errors import Mistake, ProblemsError, UnknownQueryError
 from towpath.service.messages import (
     CarrierStatus,
     Drain,
     Happened,
-    Look,
+    JobStatus,
+    LookRequest,
     Migrate,
     MoveStatus,
     NodeStatus,
     QueryStatus,
-    Status,
     Submit,
     Withdraw,
 )
-from towpath.settings import close_to
-from towpath.store import Store
+from towpath.store.layout import Store
 
 LONGEST_NUMBER = 18  # digits of a fragment's number
 
 
 class Verbs(Protocol):
-    def status(self) -> Status: ...
+    def status(self) -> JobStatus: ...
 
     def queries(self) -> list[QueryStatus]: ...
 
@@ -53,7 +52,7 @@ class Verbs(Protocol):
 
     def drain(self, asked: Drain) -> NodeStatus: ...
 
-    def history(self, asked: Look) -> list[Happened]: ...
+    def history(self, asked: LookRequest) -> list[Happened]: ...
 
 
 class JobVerbs:
@@ -67,11 +66,11 @@ class JobVerbs:
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
-    def status(self) -> Status:
+    def status(self) -> JobStatus:
         figures = self._monitor.figures()
         under_way = sorted(self._controller.moves_under_way, key=lambda move: move.id)
         carriers = self._carriers(figures)
-        return Status(
+        return JobStatus(
             str(self._store.root),
             os.getpid(),
             figures.queries,
@@ -103,7 +102,7 @@ class JobVerbs:
         known = self._controller.state.moves
         return [self._move(known[number]) for number in numbers if number in known]
 
-    def history(self, asked: Look) -> list[Happened]:
+    def history(self, asked: LookRequest) -> list[Happened]:
         with closing(Journal(self._store.journal, read_only=True)) as journal:
             told = journal.history(**asdict(asked))
         return [Happened(t.number, t.at_us, t.kind, t.text, t.query, t.fragment, list(t.nodes)) for t in told]
@@ -111,8 +110,7 @@ class JobVerbs:
     # --- doing -------------------------------------------------------------------------------------------------------
 
     def submit(self, asked: Submit) -> list[QueryStatus]:
-        nodes, sinks = self._controller.nodes, self._sinks(asked.queries)
-        definitions = jobs.queries(asked.queries, Path(asked.folder), nodes, sinks)
+        definitions = self._running.definitions(asked.queries, Path(asked.folder))
         self._running.submit_all(definitions)
         found = map(self._controller.running, definitions)
         return [self._query(query) for query in found if query is not None]
@@ -203,12 +201,7 @@ class JobVerbs:
             move.reason,
         )
 
-    def _sinks(self, replaced: Iterable[str]) -> dict[str, str]:
-        """Folders that other queries write to, and which."""
-        standing = [q for q in self._controller.state.queries.values() if q.running and q.name not in set(replaced)]
-        return {q.sink["path"]: q.name for q in standing if q.sink is not None and "path" in q.sink}
-
-    def _unknown(self, name: str) -> Problem:
+    def _unknown(self, name: str) -> Mistake:
         close = close_to(name, self._controller.running_names)
         hint = f"did you mean {close}?" if close else "`towpath status --queries` lists those that do"
-        return Problem("", f"no query named {name!r} is running", hint)
+        return Mistake("", f"no query named {name!r} is running", hint)

@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 FORMAT = "towpath_assignments"
+VERSION = "towpath_version"
 MANIFEST = "table.json"
 NOBODY = -1  # the fragment of no query
 ATTEMPTS = 50  # files vanish only when newer ones have replaced them, so this is never reached
@@ -63,6 +64,17 @@ def read_table(folder: str) -> Iterator[pa.RecordBatch]:
     raise FileNotFoundError(f"{folder}: the files of the assignment table vanished in {ATTEMPTS} attempts to read them")
 
 
+def version_file(folder: Path, version: int) -> Path:
+    """What a table was made of when it had this version."""
+    return folder / f"{version:09d}.json"
+
+
+def read_version(folder: str, version: int) -> tuple[tuple[str, ...], list[pa.RecordBatch]]:
+    """The files and the rows of a version that a micro-batch was told of, if there is a newer one by now, too."""
+    files = tuple(name for name, _ in json.loads(version_file(Path(folder), version).read_text())["files"])
+    return files, _rows(folder, files)
+
+
 def _rows(folder: str, files: tuple[str, ...]) -> list[pa.RecordBatch]:
     known = _read.get(folder)
     if known is None or known[0] != files:
@@ -105,3 +117,22 @@ class AssignmentSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return AssignmentReader(self.options["path"])
+
+
+class VersionReader(AssignmentReader):
+    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+        yield (read_manifest(Path(self._folder))["version"],)
+
+
+class VersionSource(DataSource):
+    """The version of a table that those read it by who do more than to join it. Options: path (the table's folder)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return VERSION
+
+    def schema(self) -> str:
+        return "_version int"
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return VersionReader(self.options["path"])

@@ -9,6 +9,8 @@ A change is a file of its own, so what a submit writes does not depend on how ma
     table.json               version, and the files that make it up, oldest first with their rows
     <version>-<random>.arrow rows that came, and for each fragment that left its number without a version
 
+    <version>.json           what `table.json` said of that version, for carriers that read a version by its number
+
 `table.json` is replaced atomically, and a file never changes: a reader gets the old or the new version, never a part of
 one. The newest files are merged as long as each is no larger than those behind it together, so there are few of them
 and a row is rewritten a few times only. The first one, which holds most, is rewritten when a quarter of it has changed.
@@ -18,8 +20,10 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,12 +31,14 @@ import pyarrow as pa
 from towpath.arrow import arrow_schema
 from towpath.plan.assignment import Row, TableChange
 from towpath.schema import Type
-from towpath.spark.assignment_source import MANIFEST, load, read_manifest, without_gone
+from towpath.spark.assignment_source import MANIFEST, load, read_manifest, version_file, without_gone
 from towpath.spark.types import ddl
+from towpath.store import durable
 
 RUN = 8  # so many small files at least are merged into one
 BASE_SHARE = 4  # the first file is merged with the others when they have one row for so many of its own
 SMALL = 256  # rows; a smaller first file is not worth the trouble
+KEPT_S = 600.0  # so long a version can be read when there is a newer one
 
 Files = list[tuple[str, int]]  # name and rows
 
@@ -41,8 +47,13 @@ def table_columns(columns: Mapping[str, Type]) -> dict[str, Type]:
     return {"_version": Type.INT, **columns}
 
 
-def publish(folder: Path, version: int, columns: Mapping[str, Type], change: TableChange) -> int:
-    """Brings the table to a version; returns how many rows were written for it."""
+def publish(
+    folder: Path, version: int, columns: Mapping[str, Type], change: TableChange, *, by_version: bool = False
+) -> int:
+    """Brings the table to a version; returns how many rows were written for it.
+
+    `by_version`: a micro-batch reads the version that it was told of (spark/universal.py), so that one is kept a while.
+    """
     schema = arrow_schema(table_columns(columns))
     folder.mkdir(parents=True, exist_ok=True)
     files = _before(folder, change)
@@ -54,8 +65,13 @@ def publish(folder: Path, version: int, columns: Mapping[str, Type], change: Tab
         merged = _merged(folder, [name for name, _ in files[-length:]], whole=length == len(files))
         written += merged.num_rows
         files[-length:] = [_write(folder, version, merged)]
-    _write_manifest(folder, {"version": version, "files": files})
-    _sweep(folder, {name for name, _ in files})
+    content = {"version": version, "files": files}
+    kept = {name for name, _ in files}
+    if by_version:
+        kept.add(_write_json(version_file(folder, version), content))
+        _touch_replaced(folder, kept)
+    _write_json(folder / MANIFEST, content)
+    _sweep(folder, kept, KEPT_S if by_version else 0.0)
     return written
 
 
@@ -110,22 +126,27 @@ def _write(folder: Path, version: int, table: pa.Table) -> tuple[str, int]:
     name = f"{version:09d}-{uuid.uuid4().hex[:12]}.arrow"
     with pa.OSFile(str(folder / name), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table.combine_chunks())
-    with (folder / name).open("rb") as written:
-        os.fsync(written.fileno())
+    durable.sync(folder / name)
     return name, table.num_rows
 
 
-def _write_manifest(folder: Path, content: Mapping[str, object]) -> None:
-    scratch = folder / f".{MANIFEST}"
-    with scratch.open("w") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(scratch, folder / MANIFEST)
+def _write_json(path: Path, content: Mapping[str, object]) -> str:
+    scratch = path.with_name(f".{path.name}")
+    scratch.write_text(json.dumps(content))
+    durable.publish(scratch, path)
+    return path.name
 
 
-def _sweep(folder: Path, kept: set[str]) -> None:
-    """Who has read the manifest before and does not find a file looks again."""
-    for path in folder.glob("*.arrow"):
-        if path.name not in kept:
+def _touch_replaced(folder: Path, kept: set[str]) -> None:
+    """The files of the version before get the time at which they were replaced."""
+    with suppress(FileNotFoundError):
+        before = read_manifest(folder)
+        for name in {version_file(folder, before["version"]).name, *(name for name, _ in before["files"])} - kept:
+            os.utime(folder / name)
+
+
+def _sweep(folder: Path, kept: set[str], seconds: float) -> None:
+    """Who has read the manifest before and does not find a file looks again; who reads by version has so long."""
+    for path in (*folder.glob("*.arrow"), *folder.glob("[0-9]*.json")):
+        if path.name not in kept and time.time() - path.stat().st_mtime >= seconds:
             path.unlink(missing_ok=True)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from towpath.schema import BEFORE_ALL_US
 from towpath.spark.feeds import MORE
 from towpath.spark.inputs import MOST_BYTES, MOST_FILES
-from towpath.streams.feed import BEGINNING_US, Position
+from towpath.streams.feed import FeedPosition
 
 
 def has_more(progress: Mapping[str, Any], checkpoint: Path) -> bool:
@@ -23,7 +24,7 @@ def known_us(progress: Mapping[str, Any]) -> int | None:
     known = [
         p.released_us for source in progress["sources"] if (p := _position(source.get("latestOffset"))) is not None
     ]
-    return max((us for us in known if us > BEGINNING_US), default=None)
+    return max((us for us in known if us > BEFORE_ALL_US), default=None)
 
 
 def _has_more(source: Mapping[str, Any], log: Path) -> bool:
@@ -39,11 +40,11 @@ def _offset(text: object) -> object:
     return json.loads(text) if isinstance(text, str) else text
 
 
-def _position(offset: object) -> Position | None:
+def _position(offset: object) -> FeedPosition | None:
     value = _offset(offset)
     if not isinstance(value, dict) or MORE not in value:
         return None
-    return Position.from_json({name: at for name, at in value.items() if name != MORE})
+    return FeedPosition.from_json({name: at for name, at in value.items() if name != MORE})
 
 
 def _is_full(log: Path, offset: int) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from towpath import processes
+from towpath.spark import processes
 
 LOOK_S = 0.02
 BURST_S = 0.05  # of CPU time: what a process that was idle may use at once

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
+from towpath.config.nodes import ConnectNode
 from towpath.errors import RuntimeFailure
-from towpath.nodes import ConnectNode
 from towpath.spark.failures import reason
 from towpath.spark.node import session_settings
 

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from towpath.lang.like import pattern
+from towpath.lang.literals import whole_number
 from towpath.schema import Type
 
 Resolve = Callable[[exp.Expression], Column | None]
@@ -214,6 +215,9 @@ def _modulo(compile_: Compiler, node: exp.Expression) -> Column:
 
 
 def _negative(compile_: Compiler, node: exp.Expression) -> Column:
+    value = whole_number(node)
+    if value is not None:
+        return F.lit(value).cast("bigint")
     zero = exp.Literal.number(0)
     return compile_.arithmetic(exp.Sub(this=zero, expression=node.this.copy()), F.try_subtract, lambda a, b: a - b)
 

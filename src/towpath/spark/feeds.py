@@ -10,14 +10,14 @@ from pyspark.sql.datasource import InputPartition
 
 from towpath.schema import STREAM, internal
 from towpath.spark.slices import SliceReader, SliceSource
-from towpath.streams.feed import Feed, Position, Slice
+from towpath.streams.feed import Feed, FeedPosition, FeedSlice
 
 FEED = "towpath_feed"
 MORE = "more"  # of an offset that is reported: whether rows that may be released were left for later
 
 
-class Work(InputPartition):
-    def __init__(self, slices: list[Slice]) -> None:
+class FeedWork(InputPartition):
+    def __init__(self, slices: list[FeedSlice]) -> None:
         self.slices = slices
 
 
@@ -25,8 +25,8 @@ class FeedReader(SliceReader[Feed]):
     def open(self, spec: dict[str, Any]) -> Feed:
         return Feed(spec)
 
-    def position(self, offset: dict[str, int]) -> Position:
-        return Position.from_json(offset)
+    def position(self, offset: dict[str, int]) -> FeedPosition:
+        return FeedPosition.from_json(offset)
 
     def reportLatestOffset(self) -> dict[str, int] | None:
         known = self.feed.known
@@ -34,10 +34,10 @@ class FeedReader(SliceReader[Feed]):
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         slices = self.feed.slices(self.position(start), self.position(end))
-        return [Work(share) for share in self.dealt(slices)]
+        return [FeedWork(share) for share in self.dealt(slices)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Work)
+        assert isinstance(partition, FeedWork)
         for batch in self.feed.read(partition.slices):
             yield batch.rename_columns([STREAM, *map(internal, batch.schema.names[1:])])
 

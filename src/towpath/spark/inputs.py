@@ -19,7 +19,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.arrow import arrow_schema
-from towpath.bites import MOST_ROWS
 from towpath.plan.assignment import input_column
 from towpath.schema import BEFORE_1970_US, MS, STREAM, Stream, Type, internal
 from towpath.spark.cuts import FORMAT as CUT
@@ -27,6 +26,7 @@ from towpath.spark.feeds import FEED
 from towpath.spark.kafka import read_topic
 from towpath.spark.links import LINKS
 from towpath.spark.types import NO_CORRUPT, ddl
+from towpath.streams.bites import MOST_ROWS
 from towpath.streams.definition import StreamDef, described, is_native
 from towpath.streams.messages import KEY
 from towpath.streams.sources import FilesSource, KafkaSource

@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.arrow import arrow_schema
+from towpath.config.kafka import revealed
 from towpath.errors import RuntimeFailure
-from towpath.kafka import revealed
 from towpath.schema import Type, internal
 from towpath.spark.types import ddl
 from towpath.streams.definition import StreamDef
-from towpath.streams.messages import KEY, OFFSET, PARTITION, VALUE, Reader
+from towpath.streams.messages import KEY, OFFSET, PARTITION, VALUE, MessageReader
 from towpath.streams.sources import KafkaSource
 
 SCALA = "2.13"
@@ -64,7 +64,7 @@ def read_topic(
     if source.key is not None:
         # Others are of no stream, whatever is in them.
         taken = taken.where(F.col(KEY).isin([s.source.key for s in streams if isinstance(s.source, KafkaSource)]))
-    rows = Reader(
+    rows = MessageReader(
         source.topic,
         [s.stream.name for s in streams],
         arrow_schema(columns).serialize().to_pybytes(),

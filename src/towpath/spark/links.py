@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from towpath.results.links import LinkFeed, Position, Slice
+from towpath.results.links import LinkFeed, LinkPosition, LinkSlice
 from towpath.spark.slices import SliceReader, SliceSource
 
 LINKS = "towpath_links"
 
 
-class Work(InputPartition):
-    def __init__(self, slices: list[Slice], tick_us: int | None) -> None:
+class LinkWork(InputPartition):
+    def __init__(self, slices: list[LinkSlice], tick_us: int | None) -> None:
         self.slices = slices
         self.tick_us = tick_us
 
@@ -24,18 +24,18 @@ class LinkReader(SliceReader[LinkFeed]):
     def open(self, spec: dict[str, Any]) -> LinkFeed:
         return LinkFeed(spec)
 
-    def position(self, offset: dict[str, int]) -> Position:
-        return Position.from_json(offset)
+    def position(self, offset: dict[str, int]) -> LinkPosition:
+        return LinkPosition.from_json(offset)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         since, until = self.position(start), self.position(end)
         if until.released_us == since.released_us:
             return []  # Spark's first micro-batch comes before there is anything
         shares = self.dealt(self.feed.slices(since, until)) or [[]]  # the tick comes without rows, too
-        return [Work(share, until.released_us if n == 0 else None) for n, share in enumerate(shares)]
+        return [LinkWork(share, until.released_us if n == 0 else None) for n, share in enumerate(shares)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Work)
+        assert isinstance(partition, LinkWork)
         for piece in partition.slices:
             yield from self.feed.read(piece)
         if partition.tick_us is not None:

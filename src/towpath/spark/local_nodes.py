@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
-from towpath.nodes import ConnectNode
+from towpath.config.nodes import ConnectNode
 from towpath.runtime.carriers import Runtime
 from towpath.spark import server
 

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from towpath.errors import RuntimeFailure
-from towpath.spark.assignment_source import AssignmentSource
+from towpath.spark.assignment_source import AssignmentSource, VersionSource
 from towpath.spark.cuts import CutSource
 from towpath.spark.feeds import FeedSource
 from towpath.spark.links import LinkSource
@@ -22,6 +22,12 @@ from towpath.spark.modes import own_spark
 # instead of 8.
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
+_UNSOUND_RULES = (
+    # Takes lower(upper(s)) for lower(s), which is another text for letters that grow: ß, SS, ss.
+    "SimplifyCaseConversionExpressions",
+    # Takes a + (b + 1) for (a + b) + 1, which overflows elsewhere: NULL where a number was asked for.
+    "ReorderAssociativeOperator",
+)
 
 # For runs of minutes: they are over before the second compiler gains what it takes, and several cold JVMs would keep
 # two cores busy with compiling. The first compiler alone has a code cache of 48 MB, full after a minute.
@@ -33,8 +39,7 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     # One row of one query must never stop a carrier: what can not be calculated is NULL.
     "spark.sql.ansi.enabled": "false",
-    # It takes lower(upper(s)) for lower(s), which is another text for letters that grow: ß, SS, ss.
-    "spark.sql.optimizer.excludedRules": f"{_OPTIMIZER}.SimplifyCaseConversionExpressions",
+    "spark.sql.optimizer.excludedRules": ",".join(f"{_OPTIMIZER}.{rule}" for rule in _UNSOUND_RULES),
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
     "spark.sql.streaming.minBatchesToRetain": "20",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -123,5 +128,5 @@ def session_settings(cores: int, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def register_sources(session: SparkSession) -> None:
-    for source in (AssignmentSource, CutSource, FeedSource, LinkSource):
+    for source in (AssignmentSource, VersionSource, CutSource, FeedSource, LinkSource):
         session.dataSource.register(source)

@@ -22,10 +22,10 @@ from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
 from towpath.results.links import LinkIndex
 from towpath.results.log import RESULTS
-from towpath.runtime.carriers import CarrierFailed, CarrierStumbled, Event, TriedOut
+from towpath.runtime.carriers import CarrierEvent, CarrierFailed, CarrierStumbled, TriedOut
 from towpath.schema import is_link, stream_of
-from towpath.spark import assignments, trial
-from towpath.spark.assignment_source import FORMAT
+from towpath.spark import assignments, trial, universal
+from towpath.spark.assignment_source import FORMAT, VERSION
 from towpath.spark.backlog import has_more, known_us
 from towpath.spark.carrier import build, column_types
 from towpath.spark.failures import StoppedByOthers, headline, is_outside, pause_after
@@ -33,7 +33,7 @@ from towpath.spark.inputs import InputPlace, open_cut, open_input, open_links
 from towpath.spark.modes import functions_of, is_remote
 from towpath.spark.node import register_sources
 from towpath.spark.progress import Reads, batch_done
-from towpath.store import Store
+from towpath.store.layout import Store
 from towpath.streams.definition import StreamDef
 from towpath.streams.intake import Intakes
 
@@ -66,7 +66,7 @@ class SparkRuntime:
         self._intakes = Intakes(store.intake, store.rejected, min(LOOK_S, trigger_ms / 2000))
         self._failures: dict[str, int] = {}  # in a row, without a finished micro-batch between them
         self._again_at: dict[str, float] = {}  # when a carrier that failed is to be started again
-        self._news: list[Event] = []
+        self._news: list[CarrierEvent] = []
         self._closed = False  # carriers stay dead
         self._reviving = threading.RLock()  # who waits for a carrier and who asks for news may both find it dead
         self._inputs: dict[str, list[InputPlace]] = {}
@@ -83,8 +83,7 @@ class SparkRuntime:
         self.adopted: list[str] = []  # carriers that were found running
 
     def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
-        columns = assignment_columns(template, column_types(template))
-        assignments.publish(self._store.assignments(carrier), version, columns, change)
+        _publish(self._store.assignments(carrier), template, version, change)
 
     def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
         with self._reviving:
@@ -135,14 +134,17 @@ class SparkRuntime:
         assigned: Path,
         banned: Sequence[int],
     ) -> DataFrame:
+        cut = open_cut(self._spark, places[0].offsets) if template.family.stateful else None
+        inputs = [self._open(carrier, template, n, place, cut) for n, place in enumerate(places)]
+        if template.family.universal:
+            version = self._spark.read.format(VERSION).option("path", str(assigned)).load()
+            return universal.build(template, inputs[0], version, assigned, banned)
         table = (
             self._spark.read.format(FORMAT)
             .option("path", str(assigned))
             .option("schema", assignments.schema_ddl(assignment_columns(template, column_types(template))))
             .load()
         )
-        cut = open_cut(self._spark, places[0].offsets) if template.family.stateful else None
-        inputs = [self._open(carrier, template, n, place, cut) for n, place in enumerate(places)]
         return build(template, inputs, table, banned)
 
     def _place(self, carrier: str, folder: Path, n: int) -> InputPlace:
@@ -186,8 +188,7 @@ class SparkRuntime:
         folder = self._store.trial(carrier)
         try:
             trial.copy(self._store.epoch(carrier, epoch), folder)
-            columns = assignment_columns(template, column_types(template))
-            assignments.publish(folder / "assignments", 1, columns, TableChange(rows))
+            _publish(folder / "assignments", template, 1, TableChange(rows))
             places = [self._place(carrier, folder, n) for n in range(len(template.family.classes))]
             with functions_of(self._spark):
                 built = self._build(carrier, template, places, folder / "assignments", banned)
@@ -205,36 +206,36 @@ class SparkRuntime:
             found = (None, False) if error is None else (headline(error), is_outside(error))
             self._news.append(TriedOut(carrier, *found))
 
-    def events(self) -> list[Event]:
-        self._stop_strangers()
-        found: list[Event] = []
+    def events(self) -> list[CarrierEvent]:
+        self._stop_orphans()
+        found: list[CarrierEvent] = []
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + self._rest_s
             found += self._look()
         with self._reviving:
-            self._revive()
+            self._restart_due()
             found += self._news
             self._news.clear()
         return found
 
-    def _look(self) -> list[Event]:
+    def _look(self) -> list[CarrierEvent]:
         """News of every carrier; one question tells which of them still run."""
         running = {query.id for query in self._spark.streams.active}
-        found: list[Event] = []
+        found: list[CarrierEvent] = []
         for carrier, query in list(self._queries.items()):
             found += self._progress(carrier, query)
             if query.id not in running and not query.isActive:
-                self._bury(carrier, query, query.exception() or StoppedByOthers())
+                self._mark_failed(carrier, query, query.exception() or StoppedByOthers())
         return found
 
-    def _stop_strangers(self) -> None:
+    def _stop_orphans(self) -> None:
         """Carriers that were found running and nobody has asked for: other nodes run them by now."""
         while self._found:
             name, query = self._found.popitem()
             log.warning("stopping carrier %s, which was found running and is not this node's any more", name)
             query.stop()
 
-    def _bury(self, carrier: str, query: StreamingQuery, error: BaseException) -> None:
+    def _mark_failed(self, carrier: str, query: StreamingQuery, error: BaseException) -> None:
         with self._reviving:
             # Else somebody else has found it dead before, or it is to be dead.
             if self._queries.get(carrier) is query and not self._closed:
@@ -253,13 +254,13 @@ class SparkRuntime:
             self._again_at[carrier] = time.monotonic() + pause_s
             self._news.append(CarrierStumbled(carrier, headline(error)))
 
-    def _revive(self) -> None:
+    def _restart_due(self) -> None:
         """Starts carriers that failed again, after a pause that grows: a full disk or a busy machine passes."""
         for carrier in [c for c, at in self._again_at.items() if at <= time.monotonic()]:
             del self._again_at[carrier]
             self._try(carrier)
 
-    def _progress(self, carrier: str, query: StreamingQuery) -> list[Event]:
+    def _progress(self, carrier: str, query: StreamingQuery) -> list[CarrierEvent]:
         seen = self._seen[carrier]
         last = query.lastProgress
         if last is None or last["batchId"] <= seen:
@@ -268,7 +269,7 @@ class SparkRuntime:
         recent = [last] if last["batchId"] == seen + 1 else query.recentProgress
         fresh = [p for p in recent if p["batchId"] > seen and "addBatch" in p["durationMs"]]
         first = seen < 0
-        found: list[Event] = []
+        found: list[CarrierEvent] = []
         for progress in fresh:
             done = batch_done(carrier, progress, self._reads[carrier], first=first)
             self._behind[carrier] = more = self._behind[carrier] and has_more(progress, self._checkpoint(carrier))
@@ -334,7 +335,7 @@ class SparkRuntime:
     def _settle(self, carrier: str) -> None:
         while True:
             with self._reviving:  # not while it is neither dead nor alive
-                self._revive()
+                self._restart_due()
                 query, dead = self._queries.get(carrier), carrier in self._again_at
             if query is None and not dead:
                 return
@@ -347,11 +348,11 @@ class SparkRuntime:
                 query.processAllAvailable()
                 if query.isActive or self._closed:
                     return
-                self._bury(carrier, query, query.exception() or StoppedByOthers())
+                self._mark_failed(carrier, query, query.exception() or StoppedByOthers())
             except PySparkException as error:
-                self._bury(carrier, query, error)
+                self._mark_failed(carrier, query, error)
 
-    # It lives and dies with whoever asks; control/watched.py looks after endpoints.
+    # It lives and dies with whoever asks; runtime/remote_node.py looks after endpoints.
     lost: str | None = None
     slow: str | None = None
 
@@ -393,6 +394,11 @@ class SparkRuntime:
                 del self._queries[carrier]
 
 
+def _publish(folder: Path, template: Template, version: int, change: TableChange) -> None:
+    columns = assignment_columns(template, column_types(template))
+    assignments.publish(folder, version, columns, change, by_version=template.family.universal)
+
+
 def _writer(root: Path, banned: Sequence[int]) -> Callable[[DataFrame, int], None]:
     """Writes a micro-batch as one directory, once: a repeated one that is there is only calculated, for its state.
 
@@ -413,8 +419,9 @@ def _writer(root: Path, banned: Sequence[int]) -> Callable[[DataFrame, int], Non
 
 
 def _needed(template: Template, alias: str) -> list[str]:
-    slots = (*template.residuals, *template.computed, *template.groups, *template.aggregates, *template.having)
+    if template.family.universal:
+        return [column for column, _ in template.family.classes[0] if column]
     columns = [c for probe in template.probes for c in probe]
     columns += [*template.ranges, *template.columns, *(c for pair in template.family.keys for c in pair)]
-    columns += [(c.table, c.name) for s in slots for c in s.columns]
+    columns += [(c.table, c.name) for s in template.slots for c in s.columns]
     return list(dict.fromkeys(name for owner, name in columns if owner == alias))

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pyspark
 
-from towpath import processes
+from towpath.config.settings import close_to
 from towpath.errors import RuntimeFailure, UnknownNameError
-from towpath.settings import close_to
+from towpath.spark import processes
 from towpath.spark.node import QUICK_JAVA, TASKS_PER_CORE, server_settings
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"

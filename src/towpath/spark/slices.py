@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 
-class Position(Protocol):
+class SlicePosition(Protocol):
     def to_json(self) -> dict[str, int]: ...
 
 
@@ -21,15 +21,15 @@ class Slice(Protocol):
     def rows(self) -> int: ...
 
 
-P = TypeVar("P", bound=Position)
+P = TypeVar("P", bound=SlicePosition)
 S = TypeVar("S", bound=Slice)
 
 
-class Feed(Protocol[P]):
+class SliceFeed(Protocol[P]):
     def advance(self, start: P) -> P: ...
 
 
-F = TypeVar("F", bound=Feed[Any])
+F = TypeVar("F", bound=SliceFeed[Any])
 
 
 class SliceReader(DataSourceStreamReader, Generic[F]):

@@ -6,14 +6,15 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from towpath.errors import Problem
-from towpath.schema import Column, Stream, Type
-from towpath.settings import Duration, Milliseconds, Settings, listed, meant, refusal, shown
-from towpath.streams.sources import DESCRIBED, FilesSource, KafkaSource, Source
+from towpath.config.settings import Duration, Milliseconds, Settings, listed, meant, refusal, shown
+from towpath.errors import Mistake
+from towpath.schema import INTEGERS, Column, Stream, Type
+from towpath.streams.sources import DESCRIBED, FilesSource, KafkaSource, SourceDef
 
 MOST_STREAMS_OF_A_RANGE = 10_000
 
@@ -34,7 +35,7 @@ _PART_VALUES = {
 @dataclass(frozen=True)
 class StreamDef:
     stream: Stream
-    source: Source
+    source: SourceDef
     idle_after_ms: int  # silence after which the stream no longer holds others back; 0: never
     aligned: bool = False  # read through a feed, also if it is alone
     close_after_ms: int = 0  # silence after which its event time goes on with the clock; 0: never
@@ -51,7 +52,7 @@ def _column_type(value: object) -> Type:
 class StreamText(Settings):
     """A stream as written."""
 
-    source: Source = Field(examples=["{type: files, path: ./bids, format: parquet}"])
+    source: SourceDef = Field(examples=["{type: files, path: ./bids, format: parquet}"])
     columns: dict[str, Annotated[Type, BeforeValidator(_column_type)]] | None = Field(
         None, alias="schema", validate_default=True
     )
@@ -110,8 +111,16 @@ def _check_part(column: str, value: str, columns: dict[str, Type]) -> None:
     if form is None:
         message = f"where tells streams apart by {column}, which is {columns[column].value}"
         raise refusal(message, f"use a column of type {listed(t.value for t in _PART_VALUES)}")
-    if not form.fullmatch(value):
-        raise refusal(f"where asks {column} for {shown(value)}, but it is {columns[column].value}", "no row has that")
+    type_ = columns[column]
+    if not form.fullmatch(value) or (type_.integral and int(value) not in INTEGERS[type_]):
+        message = f"where asks {column} for {shown(value)}, but it is {type_.value}: {_values(type_)}"
+        raise refusal(message, "no row has that")
+
+
+def _values(type_: Type) -> str:
+    if type_.integral:
+        return f"whole numbers from {INTEGERS[type_][0]} to {INTEGERS[type_][-1]}"
+    return "true or false" if type_ is Type.BOOLEAN else "texts"
 
 
 def define(name: str, text: StreamText) -> StreamDef:
@@ -150,7 +159,7 @@ def is_native(streams: Sequence[StreamDef]) -> bool:
     return len(sources) == 1 or (len(folders) == 1 and None not in parts and len(parts) == len(sources))
 
 
-def unlike(streams: Mapping[str, StreamDef]) -> Iterator[Problem]:
+def unlike(streams: Mapping[str, StreamDef]) -> Iterator[Mistake]:
     """Streams that one subscription has to serve, and that ask for different ones."""
     first: dict[object, str] = {}
     for name, definition in streams.items():
@@ -162,7 +171,33 @@ def unlike(streams: Mapping[str, StreamDef]) -> Iterator[Problem]:
         assert isinstance(known, KafkaSource)
         if (source.servers, source.options) != (known.servers, known.options):
             message = f"{name} and {other} read the topic {source.topic} with different servers or options"
-            yield Problem(f"streams.{name}.source", message, "make them the same; two clusters need two jobs")
+            yield Mistake(f"streams.{name}.source", message, "make them the same; two clusters need two jobs")
+
+
+class ReadFolders:
+    """The folders that streams read. What towpath writes into one of them would be taken for rows."""
+
+    def __init__(self, streams: Mapping[str, StreamDef]) -> None:
+        read = [(PurePath(d.source.path), name) for name, d in streams.items() if isinstance(d.source, FilesSource)]
+        self._readers = {folder: name for folder, name in reversed(read)}
+        self._inside = {around: folder for folder in reversed(self._readers) for around in folder.parents}
+
+    def overlap(self, where: str, what: str, path: str) -> Iterator[Mistake]:
+        """The problem of a folder that is to be written to and lies in one that is read, or around it."""
+        written = PurePath(path)
+        hint = "choose another folder: rows that come and results are to be apart"
+        if written in self._readers:
+            message = f"the {what} {path} is the folder of the stream {self._readers[written]}"
+            yield Mistake(where, message, hint)
+            return
+        around = next((folder for folder in written.parents if folder in self._readers), None)
+        if around is not None:
+            message = f"the {what} {path} lies in the folder of the stream {self._readers[around]}, {around}"
+            yield Mistake(where, message, hint)
+        inside = self._inside.get(written)
+        if inside is not None:
+            message = f"the folder of the stream {self._readers[inside]}, {inside}, lies in the {what} {path}"
+            yield Mistake(where, message, hint)
 
 
 def members(key: str) -> list[tuple[str, int | None]]:

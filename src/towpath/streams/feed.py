@@ -24,40 +24,40 @@ from typing import Any
 
 import pyarrow as pa
 
-from towpath.bites import Pending, until_us
-from towpath.linefile import LineFile
+from towpath.schema import BEFORE_ALL_US
+from towpath.store.linefile import LineFile
 from towpath.streams.base import Generator
+from towpath.streams.bites import Pending, until_us
 from towpath.streams.files import FIELD, Folder, Listed, StoredFile
 from towpath.streams.reading import Form, Reject, Unreadable
 from towpath.streams.registry import generator
 from towpath.streams.rejected import DeadLetters
 
-BEGINNING_US = -(2**62)
 # How much stream time one batch of a generator may hold at least, so that catching up comes in bites.
 CATCH_UP_US = 20_000_000
 
 
 @dataclass(frozen=True)
-class Position:
+class FeedPosition:
     files: int = 0
-    released_us: int = BEGINNING_US
+    released_us: int = BEFORE_ALL_US
     elapsed_us: int = 0
 
     def to_json(self) -> dict[str, int]:
         return {"files": self.files, "released_us": self.released_us, "elapsed_us": self.elapsed_us}
 
     @staticmethod
-    def from_json(value: dict[str, int]) -> Position:
-        return Position(**value)
+    def from_json(value: dict[str, int]) -> FeedPosition:
+        return FeedPosition(**value)
 
 
 @dataclass(frozen=True)
-class Slice:
+class FeedSlice:
     """A piece of work: rows of one file between two times, or rows first to last of a generator."""
 
     origin: str  # the key of a folder, or the name of a generated stream
     file: StoredFile | None = None
-    after_us: int = BEGINNING_US
+    after_us: int = BEFORE_ALL_US
     until_us: int = 0
     first: int = 0
     last: int = 0
@@ -117,14 +117,14 @@ class Feed:
             letters = DeadLetters(Path(spec["rejected"]), folder.key, [name for _, name in folder.streams])
             self._files[folder.key] = _Growing(folder, letters, idle_after_ms / 1000)
         self._known: list[tuple[str, StoredFile]] = []
-        self.known: Position | None = None  # what `advance` has found, whether or not it may be released
+        self.known: FeedPosition | None = None  # what `advance` has found, whether or not it may be released
         self.more = False  # what may be released and was left for later
         self._passed = 0  # files at the front of the index that have nothing more to give
         self._load_index()
 
     # --- positions ---------------------------------------------------------------------------------------------------
 
-    def advance(self, start: Position) -> Position:
+    def advance(self, start: FeedPosition) -> FeedPosition:
         """The newest position that may be released now."""
         drained = self._drained()
         self._discover()
@@ -133,14 +133,14 @@ class Feed:
         target = self._target_us(drained["at_us"] if drained else None)
         elapsed = max(start.elapsed_us, min(target, start.elapsed_us + self._bite_us))
         newest = (s.newest_us for s in self._files.values() if s.newest_us is not None)
-        self.known = Position(len(self._known), max([released, *newest]), elapsed)
+        self.known = FeedPosition(len(self._known), max([released, *newest]), elapsed)
         self.more = released < frontier or elapsed < target
-        return Position(len(self._known), released, elapsed)
+        return FeedPosition(len(self._known), released, elapsed)
 
-    def _pending(self, start: Position) -> list[Pending]:
+    def _pending(self, start: FeedPosition) -> list[Pending]:
         found = []
         for n in range(self._passed, len(self._known)):
-            file, after = self._known[n][1], start.released_us if n < start.files else BEGINNING_US
+            file, after = self._known[n][1], start.released_us if n < start.files else BEFORE_ALL_US
             if file.rows and file.newest_us > after:
                 found.append(Pending(file.oldest_us, file.newest_us, file.rows, after))
         return found
@@ -156,10 +156,10 @@ class Feed:
         else:
             waiting = [] if drained["close"] else list(self._files.values())
         if any(s.newest_us is None for s in waiting):
-            return BEGINNING_US
+            return BEFORE_ALL_US
         if waiting:
             return min(s.newest_us for s in waiting if s.newest_us is not None)
-        return max((s.newest_us for s in self._files.values() if s.newest_us is not None), default=BEGINNING_US)
+        return max((s.newest_us for s in self._files.values() if s.newest_us is not None), default=BEFORE_ALL_US)
 
     def _target_us(self, drained_at: int | None) -> int:
         """How far the generators' clock has run; draining runs bounded generators to their end and stops the others."""
@@ -187,34 +187,34 @@ class Feed:
 
     # --- slices ------------------------------------------------------------------------------------------------------
 
-    def slices(self, start: Position, end: Position) -> list[Slice]:
+    def slices(self, start: FeedPosition, end: FeedPosition) -> list[FeedSlice]:
         self._load_index()
         self._pass_over(start)
         found = []
         for n in range(self._passed, end.files):
             key, file = self._known[n]
-            after = start.released_us if n < start.files else BEGINNING_US
+            after = start.released_us if n < start.files else BEFORE_ALL_US
             # The job may have given a folder up since.
             if file.rows and file.newest_us > after and file.oldest_us <= end.released_us and key in self._files:
-                found.append(Slice(key, file, after, end.released_us))
+                found.append(FeedSlice(key, file, after, end.released_us))
         for stream, made in self._generators.items():
             first, last = made.count_until(start.elapsed_us), made.count_until(end.elapsed_us)
             if last > first:
-                found.append(Slice(stream, first=first, last=last))
+                found.append(FeedSlice(stream, first=first, last=last))
         return found
 
-    def _pass_over(self, start: Position) -> None:
+    def _pass_over(self, start: FeedPosition) -> None:
         """Files at the front that were released to their end need not be looked at again; a long run has many."""
         while self._passed < start.files and self._known[self._passed][1].newest_us <= start.released_us:
             self._passed += 1
 
-    def read(self, slices: Sequence[Slice]) -> Iterator[pa.RecordBatch]:
+    def read(self, slices: Sequence[FeedSlice]) -> Iterator[pa.RecordBatch]:
         """The rows of some slices, with the stream's name in front."""
         tables = [self._table(s) for s in slices]
         if tables:
             yield from pa.concat_tables(tables).combine_chunks().to_batches()
 
-    def _table(self, piece: Slice) -> pa.Table:
+    def _table(self, piece: FeedSlice) -> pa.Table:
         if piece.file is not None:
             return self._files[piece.origin].folder.read(piece.file, piece.after_us, piece.until_us)
         batch = self._generators[piece.origin].batch(piece.first, piece.last)

@@ -15,7 +15,7 @@ KEY, PARTITION, OFFSET, VALUE = "_key", "partition", "offset", "value"
 
 
 @dataclass(frozen=True)
-class Reader:
+class MessageReader:
     """Reads batches of messages: their key, partition, offset and value. The rows come with the key of each."""
 
     topic: str

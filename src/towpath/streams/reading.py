@@ -37,6 +37,7 @@ TYPES: dict[pa.DataType, str] = {
 TEMPORAL = ("TIMESTAMPTZ", "DATE")
 ENDLESS = "a time or date in it is infinite"
 SHOWN = 500  # characters of a row that is refused
+_LINE_END = re.compile(rb"\r\n?|\n")
 BOM = b"\xef\xbb\xbf"
 
 
@@ -133,7 +134,7 @@ def _database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
-    names = _header(path) if form.header else form.schema.names
+    names = _header(path, form) if form.header else form.schema.names
     if names is None:
         return form.schema.empty_table(), []
     places = _places(names, form)
@@ -161,11 +162,16 @@ def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tup
     return rows, rejects
 
 
-def _header(path: str) -> list[str] | None:
-    """The names in the first line; None if the file is empty."""
+def _header(path: str, form: Form) -> list[str] | None:
+    """The names in the first line; None if the file is empty.
+
+    Blanks around a name do not count, as to DuckDB, unless the stream has a column with these blanks.
+    """
+    wanted = {name.lower() for name in form.schema.names}
     with _opened(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
-        return next(csv.reader(text, strict=True), None)
+        names = next(csv.reader(text, strict=True), None)
+    return None if names is None else [name if name.lower() in wanted else name.strip(" ") for name in names]
 
 
 def _line_end(path: str) -> str:
@@ -188,8 +194,10 @@ def _csv_rejects(path: str, refused: Sequence[tuple[int, str | None, str, str]],
         content = file.read()
     found, line, counted = [], 1, 0
     for position, column, message, text in sorted(refused):
+        if not text.strip("\r\n"):
+            continue  # to DuckDB an empty line of a file with one column is a row of NULL; it is no row
         begin = position - 1 + len(text) - len(text.lstrip("\r\n"))  # empty lines before it count as part of it
-        line += content.count(b"\n", counted, begin)
+        line += len(_LINE_END.findall(content, counted, begin))
         counted = max(counted, begin)
         name = names[int(column[1:])] if column else ""
         told = _first_line(message).replace(f'column "{column}"', f'column "{name}"')
@@ -203,16 +211,18 @@ def _csv_rejects(path: str, refused: Sequence[tuple[int, str | None, str, str]],
 def _endless_lines(path: str, form: Form, rejects: Sequence[Reject], endless: pa.ChunkedArray) -> list[Reject]:
     """Where these rows are: DuckDB tells it only of rows that it refuses itself."""
     with _opened(path) as file:
-        records = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline=""))
-        begin, starts = 1, []
-        for record in records:
-            starts += [begin] if record else []
-            begin = records.line_num + 1
+        lines = list(io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline=""))
+    records, begin, texts = csv.reader(lines), 1, {}
+    for record in records:
+        if record:
+            texts[begin] = "".join(lines[begin - 1 : records.line_num]).strip("\r\n")
+        begin = records.line_num + 1
     refused = {reject.line for reject in rejects}
-    good = [line for line in starts[form.header :] if line not in refused]
+    good = [line for line in list(texts)[form.header :] if line not in refused]
     if len(good) != len(endless):  # Python takes a quote for something else
         return [Reject(None, ENDLESS, rows=pc.sum(endless).as_py())]
-    return [Reject(line, ENDLESS) for line, is_endless in zip(good, endless.to_pylist(), strict=True) if is_endless]
+    bad = (line for line, is_endless in zip(good, endless.to_pylist(), strict=True) if is_endless)
+    return [Reject(line, ENDLESS, texts[line][:SHOWN]) for line in bad]
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------

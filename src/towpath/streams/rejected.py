@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from towpath.store.durable import publish
 from towpath.streams.reading import Reject
 
 LETTER, CHANGED, MESSAGES = ".jsonl", ".changed", ".messages"
@@ -171,8 +171,5 @@ def _read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
 
 def _write(path: Path, values: Sequence[dict[str, Any]]) -> None:
     scratch = path.parent / f".{uuid.uuid4().hex}"
-    with scratch.open("w") as file:
-        file.writelines(json.dumps(value) + "\n" for value in values)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
+    scratch.write_text("".join(json.dumps(value) + "\n" for value in values))
+    publish(scratch, path)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from towpath.arrow import ARROW
-from towpath.kafka import KafkaOptions, Servers, Topic
+from towpath.config.kafka import KafkaOptions, Servers, Topic
+from towpath.config.settings import Duration, Instant, Location, Number, Settings, Whole, refusal, shown
 from towpath.schema import Column, Type
-from towpath.settings import Duration, Instant, Location, Number, Settings, Whole, refusal, shown
 from towpath.streams.registry import generator
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
@@ -24,10 +24,16 @@ def _names_one_column(where: dict[str, str | int | bool] | None) -> dict[str, st
     return where
 
 
+def _can_be_asked_for(value: object) -> object:
+    if not isinstance(value, str | int) and not (isinstance(value, float) and value.is_integer()):
+        message = f"expected a text, a whole number, true or false, got {shown(value)}"
+        raise refusal(message, "it is what the column has in the rows of this stream, as in {device: pump7}")
+    return value
+
+
 # Several streams in one place, told apart by the value of a column.
-Where = Annotated[
-    dict[str, str | Whole | bool] | None, AfterValidator(_names_one_column), Field(examples=["{device: pump7}"])
-]
+Asked = Annotated[str | int | bool, BeforeValidator(_can_be_asked_for)]
+Where = Annotated[dict[str, Asked] | None, AfterValidator(_names_one_column), Field(examples=["{device: pump7}"])]
 
 
 def _part(where: dict[str, str | int | bool] | None) -> tuple[str, str] | None:
@@ -174,7 +180,9 @@ class TrafficSource(_GeneratorSource):
         return sensor
 
 
-Source = Annotated[FilesSource | KafkaSource | RateSource | AuctionSource | TrafficSource, Field(discriminator="type")]
+SourceDef = Annotated[
+    FilesSource | KafkaSource | RateSource | AuctionSource | TrafficSource, Field(discriminator="type")
+]
 DESCRIBED = (FilesSource, KafkaSource)  # the sources whose columns the job file names
 SOURCES: dict[str, type[Settings]] = {
     "files": FilesSource,

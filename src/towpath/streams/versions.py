@@ -17,13 +17,13 @@ from typing import Any
 
 from towpath.schema import Column, SchemaClass, Stream, Type
 from towpath.streams.definition import StreamDef, is_native
-from towpath.streams.sources import SOURCES, FilesSource, KafkaSource, Source
+from towpath.streams.sources import SOURCES, FilesSource, KafkaSource, SourceDef
 
 _SAME_CLUSTER = {"servers", "options"}  # a cluster that gets new addresses or passwords is the same cluster
 
 
 @dataclass(frozen=True)
-class Version:
+class StreamVersion:
     definition: StreamDef
     group: int = 0
     retired: bool = False
@@ -46,20 +46,20 @@ class Version:
         }
 
     @staticmethod
-    def from_json(said: Mapping[str, Any]) -> Version:
+    def from_json(said: Mapping[str, Any]) -> StreamVersion:
         columns = tuple(Column(name, Type(type_)) for name, type_ in said["columns"])
         stream = Stream(said["name"], columns, said["time"], said["delay_us"], said["rate"], said["origin"])
         # Not checked again: the folder of a stream that is gone may be gone too.
         source: Any = SOURCES[said["source"]["type"]].model_construct(**said["source"])
         definition = StreamDef(stream, source, said["idle_after_ms"], said["aligned"], said.get("close_after_ms", 0))
-        return Version(definition, said["group"], said["retired"])
+        return StreamVersion(definition, said["group"], said["retired"])
 
 
 @dataclass(frozen=True)
 class Versions:
     """The streams of a job as carriers know them."""
 
-    all: Sequence[Version]
+    all: Sequence[StreamVersion]
 
     @property
     def streams(self) -> dict[str, StreamDef]:
@@ -73,12 +73,12 @@ class Versions:
         return [v.definition for v in self.all if not v.retired or v.definition.stream.schema_class not in current]
 
 
-def carried_on(now: Mapping[str, StreamDef], before: Iterable[Version], read: Iterable[SchemaClass]) -> Versions:
+def carried_on(now: Mapping[str, StreamDef], before: Iterable[StreamVersion], read: Iterable[SchemaClass]) -> Versions:
     """The streams of a job after those of its last run; `read` are the classes that there are carriers for."""
     classes = set(read)
     known = [v for v in before if v.definition.stream.schema_class in classes]
     current = {v.definition.stream.name: v for v in known if not v.retired}
-    kept: dict[str, Version] = {}
+    kept: dict[str, StreamVersion] = {}
     fresh: dict[SchemaClass, list[StreamDef]] = {}
     for name, definition in now.items():
         version = current.get(name)
@@ -97,7 +97,7 @@ def carried_on(now: Mapping[str, StreamDef], before: Iterable[Version], read: It
     return Versions(found)
 
 
-def _grouped(fresh: Sequence[StreamDef], known: Sequence[Version]) -> list[Version]:
+def _grouped(fresh: Sequence[StreamDef], known: Sequence[StreamVersion]) -> list[StreamVersion]:
     """New streams of a class join its newest group if its reader can take them in, else they are a group."""
     newest = max((v.group for v in known), default=None)
     members = [v for v in known if v.group == newest]
@@ -105,10 +105,12 @@ def _grouped(fresh: Sequence[StreamDef], known: Sequence[Version]) -> list[Versi
         group, aligned = newest, members[0].definition.aligned
     else:
         group, aligned = (0 if newest is None else newest + 1), not is_native(fresh)
-    return [Version(replace(d, stream=_in_group(d.stream, d.source, group), aligned=aligned), group) for d in fresh]
+    return [
+        StreamVersion(replace(d, stream=_in_group(d.stream, d.source, group), aligned=aligned), group) for d in fresh
+    ]
 
 
-def _can_join(fresh: Sequence[StreamDef], members: Sequence[Version]) -> bool:
+def _can_join(fresh: Sequence[StreamDef], members: Sequence[StreamVersion]) -> bool:
     streams = [*(v.definition for v in members if not v.retired), *fresh]
     names = {v.definition.stream.name for v in members}
     if any(d.stream.name in names for d in fresh):
@@ -118,7 +120,7 @@ def _can_join(fresh: Sequence[StreamDef], members: Sequence[Version]) -> bool:
     return members[0].definition.aligned or (is_native(streams) and len(streams) > len(fresh))
 
 
-def _in_group(stream: Stream, source: Source, group: int) -> Stream:
+def _in_group(stream: Stream, source: SourceDef, group: int) -> Stream:
     origin = source.origin if isinstance(source, FilesSource | KafkaSource) else ""
     return replace(stream, origin=", ".join(filter(None, (origin, f"group {group}" if group else ""))))
 

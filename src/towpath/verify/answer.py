@@ -25,7 +25,7 @@ class Validity(Protocol):
     ceded_us: int | None  # where the next version of the query has taken over
 
 
-class Version(Protocol):
+class AnswerVersion(Protocol):
     """One version of a query, with the validity of each SELECT."""
 
     @property
@@ -48,6 +48,6 @@ def answer(con: duckdb.DuckDBPyConnection, query: Query, catalog: Catalog, valid
     return pa.concat_tables(tables)
 
 
-def answers(con: duckdb.DuckDBPyConnection, catalog: Catalog, versions: Sequence[Version]) -> pa.Table:
+def answers(con: duckdb.DuckDBPyConnection, catalog: Catalog, versions: Sequence[AnswerVersion]) -> pa.Table:
     """The batch answer of a query that was replaced while data flowed: of each version for the event times it stood."""
     return pa.concat_tables([answer(con, parse(v.sql, catalog), catalog, v.validity) for v in versions])

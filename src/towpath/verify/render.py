@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from towpath.lang.literals import whole_number
 from towpath.lang.query import WINDOW
 from towpath.lang.typing import infer
 from towpath.schema import Type
@@ -145,6 +146,9 @@ def _arithmetic(operator: str) -> Rule:
 
 
 def _negative(render: Renderer, node: exp.Neg) -> str:
+    value = whole_number(node)
+    if value is not None:
+        return f"CAST({value} AS BIGINT)"
     if render.type_of(node.this) is Type.DOUBLE:
         return f"(- {render(node.this)})"
     return f"TRY_CAST(- CAST({render(node.this)} AS HUGEINT) AS BIGINT)"

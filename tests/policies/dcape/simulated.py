@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sim.cases import digest
+from lab.sim.cases import digest
+from towpath.lab.sim import Fault, Profile, SimulationOutcome, simulate
 from towpath.placement.problem import Placement, Problem
 from towpath.policies import dcape
 from towpath.policies.dcape.manager import Manager
 from towpath.problems.generate.dcape import Dcape
 from towpath.problems.generate.dcape import dcape as generated
-from towpath.runtime.moves import Actors
-from towpath.sim import Fault, Outcome, Profile, simulate
+from towpath.runtime.actors import Actors
 
 SECONDS, ENDS = 61.0, 55.0  # streams end before the run does, so that nothing is on its way in the end
 OPTIONS = dcape.Options(
@@ -41,7 +41,7 @@ def managers(actors: Actors) -> list[Manager]:
     return [actor for actor in actors.actors if isinstance(actor, Manager)]
 
 
-def run(actors: Actors | None, faults: Sequence[Fault] = ()) -> Outcome:
+def run(actors: Actors | None, faults: Sequence[Fault] = ()) -> SimulationOutcome:
     made = problem()
     profile = Profile("poisson", ((ENDS, 0.0),))
     return simulate(

@@ -6,8 +6,8 @@ from plans import drawn
 from policies.dcape.world import World
 from towpath.placement.problem import Placement
 from towpath.policies.dcape import Options
-from towpath.policies.dcape.messages import Configure, Report, Request, Requests
-from towpath.runtime.moves import Move
+from towpath.policies.dcape.messages import Configure, LoadReport, WorkRequest, WorkRequests
+from towpath.runtime.actors import Move
 
 PLAN = drawn("a(s) b(a) c(t) d(c) j(b d) k(j)", nodes=3)
 SPLIT = Placement.single({"a": "n1", "b": "n2", "c": "n1", "d": "n1", "j": "n3", "k": "n3"})
@@ -30,11 +30,11 @@ def test_it_configures_everyone_and_lays_the_connections() -> None:
     made = world()
     configured = [send.to for _, send in made.sent if isinstance(send.message, Configure)]
     assert configured == ["n1", "n2", "n3"]
-    (requests,) = [s.message.requests for _, s in made.sent if s.to == "n2" and isinstance(s.message, Requests)]
+    (requests,) = [s.message.requests for _, s in made.sent if s.to == "n2" and isinstance(s.message, WorkRequests)]
     assert requests == (
-        Request("activate", "b"),
-        Request("send_data", "b", "j", "n3"),
-        Request("receive_data", "b", "a", "n1"),
+        WorkRequest("activate", "b"),
+        WorkRequest("send_data", "b", "j", "n3"),
+        WorkRequest("receive_data", "b", "a", "n1"),
     )
     assert made.agent("n2").connections == {("send_data", "b", "j", "n3"), ("receive_data", "b", "a", "n1")}
 
@@ -44,7 +44,7 @@ def test_only_what_changed_is_reported() -> None:
     made.measure("n2", b=10.0, queued=5.0)
     made.measure("n2", b=10.0, queued=5.0)
     made.measure("n2", b=10.3, queued=9.0)  # 3% more is within the tolerance
-    reports = [send for _, send in made.sent if isinstance(send.message, Report)]
+    reports = [send for _, send in made.sent if isinstance(send.message, LoadReport)]
     assert [[(c.subject, c.property) for c in send.message.changes] for send in reports[1:]] == [[("n2", "queued")]]
     assert [send.size for send in reports] == [16 + 12 * 10, 16 + 12]
 
@@ -81,15 +81,15 @@ def test_the_steps_of_a_move_come_in_order() -> None:
     report(made, 1000.0)
     before = len(made.sent)
     made.wait(60)
-    bundles = [(s.to, s.message.requests) for _, s in made.sent[before:] if isinstance(s.message, Requests)]
+    bundles = [(s.to, s.message.requests) for _, s in made.sent[before:] if isinstance(s.message, WorkRequests)]
     assert bundles == [
-        ("n3", (Request("prepare", "b"),)),
-        ("n2", (Request("release", "b"),)),
-        ("n3", (Request("receive_data", "b", "a", "n1"),)),
-        ("n1", (Request("send_data", "a", "b", "n3"),)),
-        ("n3", (Request("activate", "b"), Request("stop_receive", "j", "b", "n2"))),
-        ("n2", (Request("deactivate", "b"),)),
-        ("n1", (Request("stop_send", "a", "b", "n2"),)),
+        ("n3", (WorkRequest("prepare", "b"),)),
+        ("n2", (WorkRequest("release", "b"),)),
+        ("n3", (WorkRequest("receive_data", "b", "a", "n1"),)),
+        ("n1", (WorkRequest("send_data", "a", "b", "n3"),)),
+        ("n3", (WorkRequest("activate", "b"), WorkRequest("stop_receive", "j", "b", "n2"))),
+        ("n2", (WorkRequest("deactivate", "b"),)),
+        ("n1", (WorkRequest("stop_send", "a", "b", "n2"),)),
     ]
     # The world is asked to move it when all know where it will be.
     assert len(made.moves) == 1

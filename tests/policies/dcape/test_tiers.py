@@ -9,13 +9,13 @@ import pytest
 
 from plans import drawn
 from policies.dcape.world import World
-from towpath.cluster import Node
 from towpath.errors import PolicyError
+from towpath.placement.cluster import Node
 from towpath.placement.problem import Placement
 from towpath.policies.dcape import Options, reported
-from towpath.policies.dcape.messages import Refused, Report, Request, Requests
+from towpath.policies.dcape.messages import LoadReport, Refused, WorkRequest, WorkRequests
 from towpath.policies.dcape.tiers import Tier, tiers
-from towpath.runtime.moves import Actors, Arrived
+from towpath.runtime.actors import Actors, Arrived
 
 PLAN = drawn("a(s) b(a) c(t) d(c) j(b d) k(j)", nodes=4)
 PLACED = Placement.single({"a": "n1", "b": "n2", "c": "n1", "d": "n1", "j": "n3", "k": "n4"})
@@ -33,7 +33,7 @@ def world(options: Options = OPTIONS) -> World:
 
 def reports(made: World, sender: str) -> list[dict[tuple[str, str], object]]:
     """What one has told, report by report."""
-    sent = [s.message for who, s in made.sent if who == sender and isinstance(s.message, Report)]
+    sent = [s.message for who, s in made.sent if who == sender and isinstance(s.message, LoadReport)]
     return [{(c.subject, c.property): c.value for c in report.changes} for report in sent]
 
 
@@ -156,7 +156,7 @@ def test_a_child_that_moves_it_itself_says_so() -> None:
     made.mute |= {"manager", "n1"}  # the child decides alone, and waits for n1
     overloaded(made)
     made.wait(75)  # its turn comes after the parent's
-    made.tell(LEFT, Arrived(made.now, "manager", Requests("manager", 7, (Request("release", "b"),))))
+    made.tell(LEFT, Arrived(made.now, "manager", WorkRequests("manager", 7, (WorkRequest("release", "b"),))))
     assert made.sent[-1][1].message == Refused("manager", 7, f"{LEFT} is moving b itself")
 
 
@@ -166,7 +166,7 @@ def test_a_child_that_moves_it_itself_says_so() -> None:
 def test_what_one_counts_on_no_other_takes_away(first: str, then: str, refused: bool) -> None:
     made = world()
     for number, (origin, verb) in enumerate([("manager", first), (RIGHT, then)]):
-        made.tell(LEFT, Arrived(made.now, "manager", Requests(origin, number, (Request(verb, "b"),))))
+        made.tell(LEFT, Arrived(made.now, "manager", WorkRequests(origin, number, (WorkRequest(verb, "b"),))))
     answers = [s.message for who, s in made.sent if who == LEFT and s.to == "manager"]
     expected = Refused(RIGHT, 1, f"{LEFT} keeps b for manager")
     assert (expected in answers) == refused

@@ -12,13 +12,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from lab.sim.cases import digest
 from policies.dcape.simulated import ENDS, OPTIONS, group, in_one_group, managers, problem, run, tiered
-from sim.cases import digest
+from towpath.lab.sim import Crash, SimulationOutcome
 from towpath.policies import dcape
 from towpath.policies.dcape.agent import Agent
 from towpath.policies.dcape.connections import Wiring, requests_for
-from towpath.runtime.moves import Actors
-from towpath.sim import Crash, Outcome
+from towpath.runtime.actors import Actors
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +27,11 @@ def actors() -> Actors:
 
 
 @pytest.fixture(scope="module")
-def outcome(actors: Actors) -> Outcome:
+def outcome(actors: Actors) -> SimulationOutcome:
     return run(actors)
 
 
-def test_load_goes_to_all_groups_and_to_all_nodes_of_each(outcome: Outcome) -> None:
+def test_load_goes_to_all_groups_and_to_all_nodes_of_each(outcome: SimulationOutcome) -> None:
     between = [(group(m.source), group(m.target)) for m in outcome.moves.itertuples()]
     assert {target for source, target in between if source == 0 != target} == {1, 2, 3}
     assert {nodes[0] for nodes in outcome.placement.nodes.values()} == {f"n{n}" for n in range(1, 17)}
@@ -39,13 +39,13 @@ def test_load_goes_to_all_groups_and_to_all_nodes_of_each(outcome: Outcome) -> N
     assert deviation[ENDS] < deviation[5.0] / 4
 
 
-def test_groups_are_evened_by_the_manager_above_and_nodes_by_their_own(outcome: Outcome) -> None:
+def test_groups_are_evened_by_the_manager_above_and_nodes_by_their_own(outcome: SimulationOutcome) -> None:
     for move in outcome.moves.itertuples():
         across = group(move.source) != group(move.target)
         assert across == move.reason.startswith("manager.1.")
 
 
-def test_nothing_is_lost_and_nothing_doubled(outcome: Outcome) -> None:
+def test_nothing_is_lost_and_nothing_doubled(outcome: SimulationOutcome) -> None:
     still = run(None)
     columns = ["operator", "taken", "given"]
     pd.testing.assert_frame_equal(outcome.operators[columns], still.operators[columns])
@@ -53,7 +53,7 @@ def test_nothing_is_lost_and_nothing_doubled(outcome: Outcome) -> None:
     assert not any(outcome.lost.values())
 
 
-def test_all_know_where_things_are_in_the_end(actors: Actors, outcome: Outcome) -> None:
+def test_all_know_where_things_are_in_the_end(actors: Actors, outcome: SimulationOutcome) -> None:
     where = {fragment: nodes[0] for fragment, nodes in outcome.placement.nodes.items()}
     root, *below = managers(actors)
     assert root.distribution.table == {f: f"manager.1.{1 + group(node)}" for f, node in where.items()}
@@ -65,21 +65,21 @@ def test_all_know_where_things_are_in_the_end(actors: Actors, outcome: Outcome) 
         assert agent.connections == {(r.verb, r.fragment, r.peer, r.host) for r in needed}
 
 
-def test_the_manager_above_has_less_to_read_than_one_for_all(outcome: Outcome) -> None:
+def test_the_manager_above_has_less_to_read_than_one_for_all(outcome: SimulationOutcome) -> None:
     made = problem()
     flat = run(dcape.actors(made, in_one_group(made), replace(OPTIONS, fan_out=0)))
     mail = {name: o.actors.set_index("actor")["received_bytes"] for name, o in (("flat", flat), ("tiers", outcome))}
     assert mail["tiers"]["manager"] < mail["flat"]["manager"] / 2
 
 
-def test_messages_are_counted_for_each(outcome: Outcome) -> None:
+def test_messages_are_counted_for_each(outcome: SimulationOutcome) -> None:
     mail = outcome.actors
     assert mail["sent"].sum() == mail["received"].sum() == outcome.windows["messages"].sum()
     assert mail["sent_bytes"].sum() == outcome.windows["message_bytes"].sum()
     assert set(mail["actor"]) == {"manager", *(f"manager.1.{n}" for n in range(1, 5)), *(f"n{n}" for n in range(1, 17))}
 
 
-def test_the_same_in_another_process(outcome: Outcome) -> None:
+def test_the_same_in_another_process(outcome: SimulationOutcome) -> None:
     folder = Path(__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONHASHSEED": "1"}
     command = [sys.executable, "-m", "policies.dcape.simulated"]

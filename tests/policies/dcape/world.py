@@ -13,17 +13,17 @@ from towpath.policies import dcape
 from towpath.policies.dcape.agent import Agent
 from towpath.policies.dcape.connections import Wiring, requests_for
 from towpath.policies.dcape.manager import Manager
-from towpath.runtime.moves import (
+from towpath.runtime.actors import (
     Actor,
     Arrived,
-    Event,
-    Instruction,
     Measured,
     Move,
     MoveDone,
     MoveFailed,
     NodeLost,
     Note,
+    PolicyEvent,
+    PolicyInstruction,
     Send,
     Started,
     Wake,
@@ -47,7 +47,7 @@ class World:
         self.refuse: dict[str, str] = {}  # fragment -> why the world does not move it
         self._alarms: list[tuple[float, int, str, str]] = []
         self._order = count()
-        self._waiting: deque[tuple[str, Event]] = deque((a, Started(0.0)) for a in self.actors)
+        self._waiting: deque[tuple[str, PolicyEvent]] = deque((a, Started(0.0)) for a in self.actors)
         self.settle()
 
     def manager(self, address: str = dcape.ROOT) -> Manager:
@@ -70,7 +70,7 @@ class World:
                 return False
         return True
 
-    def tell(self, address: str, event: Event) -> None:
+    def tell(self, address: str, event: PolicyEvent) -> None:
         self._waiting.append((address, event))
         self.settle()
 
@@ -98,7 +98,7 @@ class World:
         statistics = Statistics(self.now, 1.0, {}, operators, {node: NodeStatistics(load, queued)})
         self.tell(node, Measured(self.now, statistics))
 
-    def _do(self, address: str, instructions: Iterable[Instruction]) -> None:
+    def _do(self, address: str, instructions: Iterable[PolicyInstruction]) -> None:
         for instruction in instructions:
             match instruction:
                 case Wake(at, name):
@@ -112,7 +112,7 @@ class World:
                 case Note(text):
                     self.notes.append(text)
 
-    def _moved(self, move: Move) -> Event:
+    def _moved(self, move: Move) -> PolicyEvent:
         end = (self.now, move.fragment, move.source, move.target)
         if move.fragment in self.refuse:
             return MoveFailed(*end, self.refuse[move.fragment])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from towpath.cluster import Node
+from towpath.placement.cluster import Node
 from towpath.placement.statistics import NodeStatistics, OperatorStatistics, Statistics
 from towpath.policies.zhou import Options, actors
 from towpath.policies.zhou.actor import NodeActor
@@ -14,13 +14,13 @@ from towpath.policies.zhou.messages import (
     Handover,
     LoadRequest,
     Moved,
+    NodeWorkload,
     PartnerAnswer,
     PartnerEnd,
     PartnerRequest,
-    Workload,
     size,
 )
-from towpath.runtime.moves import (
+from towpath.runtime.actors import (
     Arrived,
     Measured,
     Move,
@@ -60,7 +60,7 @@ def with_partners(a: NodeActor, **workloads: float) -> None:
     """Others asked to be partners and told their workloads."""
     for node, workload in workloads.items():
         a.handle(Arrived(0.0, node, PartnerRequest(1)))
-        a.handle(Arrived(0.0, node, Workload(workload)))
+        a.handle(Arrived(0.0, node, NodeWorkload(workload)))
 
 
 def test_start() -> None:
@@ -77,14 +77,14 @@ def test_a_new_partner_hears_the_workload() -> None:
     a.handle(measured(a, 0.8))
     assert sent(a.handle(Arrived(0.2, "n2", PartnerRequest(4)))) == [
         ("n2", PartnerAnswer(4, True)),
-        ("n2", Workload(0.8)),
+        ("n2", NodeWorkload(0.8)),
     ]
 
 
 def test_a_changed_workload_goes_to_all_partners() -> None:
     a = actor()
     with_partners(a, n1=0.5, n2=0.5)
-    assert sent(a.handle(measured(a, 0.8))) == [("n1", Workload(0.8)), ("n2", Workload(0.8))]
+    assert sent(a.handle(measured(a, 0.8))) == [("n1", NodeWorkload(0.8)), ("n2", NodeWorkload(0.8))]
     assert sent(a.handle(measured(a, 0.9))) == []
 
 
@@ -200,7 +200,7 @@ def test_probing_goes_on_until_one_accepts_or_the_limit_is_reached() -> None:
     assert len(probed) == 3
     ((node, message),) = sent(a.handle(Woken(2.0, "round")))
     assert isinstance(message, PartnerRequest)
-    assert sent(a.handle(Arrived(2.0, node, PartnerAnswer(message.serial, True)))) == [(node, Workload(0.95))]
+    assert sent(a.handle(Arrived(2.0, node, PartnerAnswer(message.serial, True)))) == [(node, NodeWorkload(0.95))]
     assert a.partners.all == [node]
 
 
@@ -219,12 +219,22 @@ def test_a_lost_partner_is_forgotten_and_a_new_node_can_be_asked() -> None:
     assert sent(a.handle(NodeLost(0.0, "n2"))) == [("n9", PartnerRequest(3))]
 
 
+def test_a_node_that_is_back_begins_again_and_never_asks_itself() -> None:
+    a = actor(max1=2)
+    a.handle(Started(0.0))
+    with_partners(a, n1=0.5, n2=0.5)
+    first, refresh, *requests = a.handle(NodeJoined(7.0, Node("n0")))
+    assert isinstance(first, Wake) and first.name == "round" and 7.0 <= first.at <= 8.0
+    assert refresh == Wake(17.0, "refresh")
+    assert sent(requests) == [("n1", PartnerRequest(3)), ("n2", PartnerRequest(4))]
+
+
 def test_an_end_forgets_what_the_partner_told_and_asked() -> None:
     a = actor(max1=0, max2=2)
     with_partners(a, n1=0.9, n2=0.1)
     a.handle(Arrived(0.5, "n2", LoadRequest(0.3)))
     a.handle(Arrived(0.5, "n2", PartnerEnd()))
-    assert a.handle(measured(a, 0.8)) == [Send("n1", Workload(0.8), size(Workload(0.8)))]
+    assert a.handle(measured(a, 0.8)) == [Send("n1", NodeWorkload(0.8), size(NodeWorkload(0.8)))]
 
 
 def test_a_message_it_does_not_know_is_noted() -> None:

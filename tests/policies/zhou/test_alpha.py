@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from towpath.policies.zhou import Options
 from towpath.policies.zhou.alpha import estimate_after, lower_bound
@@ -34,3 +35,9 @@ def test_the_bound_is_the_smallest(m1: int, m2: int, growth: float, kappa: float
     alpha = lower_bound(m1, m2, growth, kappa)
     assert estimate_after(alpha, m1, m2, growth) == pytest.approx(kappa)
     assert estimate_after(alpha - 0.001, m1, m2, growth) > kappa
+
+
+@given(st.integers(1, 8), st.integers(1, 8), st.floats(1.3, 5.0), st.floats(1.01, 1.29))
+def test_the_bound_is_the_root_that_scipy_finds(m1: int, m2: int, growth: float, kappa: float) -> None:
+    root = brentq(lambda alpha: estimate_after(alpha, m1, m2, growth) - kappa, 0.0, 1.0, xtol=1e-15)
+    assert lower_bound(m1, m2, growth, kappa) == pytest.approx(root, rel=0, abs=1e-9)

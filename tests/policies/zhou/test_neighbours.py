@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from towpath.planners import run
-from towpath.policies.zhou.neighbours import is_native, neighbouring_factors, neighbours
+from towpath.policies.zhou.neighbours import neighbouring_factors, neighbours
 
 from .world import at_home, chains
 
@@ -23,11 +23,6 @@ def test_neighbours_are_directly_upstream_and_downstream() -> None:
 
 def test_neighbouring_factors_are_symmetric_and_leave_out_the_node_itself() -> None:
     assert neighbouring_factors(PROBLEM) == {"n0": {"n1": 2}, "n1": {"n0": 2, "n2": 1}, "n2": {"n1": 1}, "n3": {}}
-
-
-def test_native_and_foreign() -> None:
-    fragment = PROBLEM.fragment["q0.f1"]
-    assert [is_native(PROBLEM, fragment, node) for node in ("n0", "n1")] == [False, True]
 
 
 def test_the_planner_puts_fragments_on_the_delegation_nodes() -> None:

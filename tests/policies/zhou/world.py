@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from towpath.cluster import Cluster, Node
-from towpath.placement.problem import Fragment, Operator, Placement, Problem, Query, Stream
+from towpath.placement.cluster import Cluster, Node
+from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
 from towpath.placement.statistics import NodeStatistics, OperatorStatistics, Statistics
 from towpath.policies.zhou import Options, actors
 from towpath.policies.zhou.actor import NodeActor
-from towpath.runtime.moves import Arrived, Event, Measured, Move, MoveDone, Note, Send, Started, Wake, Woken
+from towpath.runtime.actors import Arrived, Measured, Move, MoveDone, Note, PolicyEvent, Send, Started, Wake, Woken
 
 
 def chains(nodes: int, queries: Sequence[Sequence[tuple[int, float]]]) -> Problem:
@@ -25,8 +25,8 @@ def chains(nodes: int, queries: Sequence[Sequence[tuple[int, float]]]) -> Proble
             operator = Operator(f"{name}.o", (f"s{node}", *below), cost=load / 100)
             fragments.append(Fragment(name, f"q{q}", (operator,), f"s{node}"))
             below = (operator.name,)
-        described.append(Query(f"q{q}", tuple(f.name for f in fragments if f.query == f"q{q}")))
-    streams = tuple(Stream(f"s{n}", name, 100.0) for n, name in enumerate(names))
+        described.append(PlacementQuery(f"q{q}", tuple(f.name for f in fragments if f.query == f"q{q}")))
+    streams = tuple(PlacementStream(f"s{n}", name, 100.0) for n, name in enumerate(names))
     return Problem(Cluster(tuple(Node(n) for n in names)), streams, tuple(fragments), tuple(described))
 
 
@@ -50,7 +50,7 @@ class World:
         for name in self.actors:
             self.tell(name, Started(0.0))
 
-    def tell(self, name: str, event: Event) -> None:
+    def tell(self, name: str, event: PolicyEvent) -> None:
         for instruction in self.actors[name].handle(event):
             match instruction:
                 case Send(to, message, size):

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 
-from towpath.plan.operators import Operator
+from towpath.plan.operators import LogicalOperator
 from towpath.plan.rewrites.canonicalise import canonicalise
 from towpath.plan.rewrites.imply_equalities import imply_equalities
 from towpath.plan.rewrites.number_inputs import number_inputs
 from towpath.plan.rewrites.order_joins import order_joins
-from towpath.plan.rewrites.prune_columns import prune_columns
 from towpath.plan.rewrites.push_filters import push_filters
 from towpath.schema import Catalog
 
-Rewrite = Callable[[Operator, Catalog], Operator]
+Rewrite = Callable[[LogicalOperator, Catalog], LogicalOperator]
 
 REWRITES: tuple[Rewrite, ...] = (
     imply_equalities,
@@ -19,7 +18,6 @@ REWRITES: tuple[Rewrite, ...] = (
     push_filters,
     order_joins,
     number_inputs,
-    prune_columns,
 )
 
 __all__ = ["REWRITES", "Rewrite"]

@@ -16,7 +16,7 @@ from towpath.lang.query import WINDOW
 from towpath.plan.expressions import aliases_in, canonical, form
 from towpath.plan.operators import (
     Filter,
-    Operator,
+    LogicalOperator,
     Project,
     Scan,
     WindowAggregate,
@@ -34,13 +34,13 @@ from towpath.schema import Catalog
 MOST_FORMS = 5_000
 
 
-def canonicalise(plan: Operator, catalog: Catalog) -> Operator:
+def canonicalise(plan: LogicalOperator, catalog: Catalog) -> LogicalOperator:
     if not isinstance(plan, Project | WindowAggregate):
         return with_children(plan, tuple(canonicalise(c, catalog) for c in children(plan)))
     return with_names(plan, _new_names(plan, catalog))
 
 
-def _new_names(plan: Operator, catalog: Catalog) -> Names:
+def _new_names(plan: LogicalOperator, catalog: Catalog) -> Names:
     """The least of all namings: by shape first, so that queries of one shape get one template."""
     links = [c for op in walk(plan) if isinstance(op, Filter) for c in op.conjuncts if len(aliases_in(c)) > 1]
     inputs = scans(plan)

@@ -12,13 +12,13 @@ from sqlglot import exp
 
 from towpath.lang import column
 from towpath.plan.equalities import Equalities, tie
-from towpath.plan.operators import ColumnRef, Filter, Operator, children, column_types, with_children
+from towpath.plan.operators import ColumnRef, Filter, LogicalOperator, children, column_types, with_children
 from towpath.schema import Catalog
 
 MOST_COLUMNS = 20  # that are all equal: there are half as many equalities as their square
 
 
-def imply_equalities(plan: Operator, catalog: Catalog) -> Operator:
+def imply_equalities(plan: LogicalOperator, catalog: Catalog) -> LogicalOperator:
     if not isinstance(plan, Filter):
         return with_children(plan, tuple(imply_equalities(c, catalog) for c in children(plan)))
     types = column_types(plan, catalog)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from towpath.lang.query import WINDOW
-from towpath.plan.operators import Operator, Union, scans
+from towpath.plan.operators import LogicalOperator, Union, scans
 from towpath.plan.renaming import with_names
 from towpath.schema import Catalog
 
 
-def number_inputs(plan: Operator, catalog: Catalog) -> Operator:
+def number_inputs(plan: LogicalOperator, catalog: Catalog) -> LogicalOperator:
     if isinstance(plan, Union):
         return Union(tuple(number_inputs(b, catalog) for b in plan.branches))
     names = {scan.alias: f"i{n}" for n, scan in enumerate(scans(plan))}

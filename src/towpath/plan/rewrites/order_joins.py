@@ -12,7 +12,7 @@ from towpath.plan.estimate import rate
 from towpath.plan.expressions import aliases_in
 from towpath.plan.operators import (
     ColumnType,
-    Operator,
+    LogicalOperator,
     WindowJoin,
     aliases,
     children,
@@ -22,7 +22,7 @@ from towpath.plan.operators import (
 from towpath.schema import Catalog
 
 
-def order_joins(plan: Operator, catalog: Catalog) -> Operator:
+def order_joins(plan: LogicalOperator, catalog: Catalog) -> LogicalOperator:
     if not isinstance(plan, WindowJoin):
         return with_children(plan, tuple(order_joins(c, catalog) for c in children(plan)))
     leaves, conjuncts = _flatten(plan)
@@ -37,7 +37,7 @@ def order_joins(plan: Operator, catalog: Catalog) -> Operator:
     return joined
 
 
-def _flatten(op: Operator) -> tuple[list[Operator], list[exp.Expression]]:
+def _flatten(op: LogicalOperator) -> tuple[list[LogicalOperator], list[exp.Expression]]:
     if not isinstance(op, WindowJoin):
         return [op], []
     left, above_left = _flatten(op.left)
@@ -45,7 +45,7 @@ def _flatten(op: Operator) -> tuple[list[Operator], list[exp.Expression]]:
     return left + right, [*above_left, *above_right, *op.conjuncts]
 
 
-def _ordered(leaves: list[Operator], conjuncts: list[exp.Expression], catalog: Catalog) -> list[Operator]:
+def _ordered(leaves: list[LogicalOperator], conjuncts: list[exp.Expression], catalog: Catalog) -> list[LogicalOperator]:
     # The alias breaks ties; canonicalise has made it independent of how the query was written.
     remaining = sorted(leaves, key=lambda leaf: (rate(leaf, catalog), min(aliases(leaf))))
     ordered = [remaining.pop(0)]

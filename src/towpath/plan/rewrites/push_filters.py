@@ -5,17 +5,17 @@ from __future__ import annotations
 from sqlglot import exp
 
 from towpath.plan.expressions import aliases_in
-from towpath.plan.operators import Filter, Operator, WindowJoin, aliases, children, with_children
+from towpath.plan.operators import Filter, LogicalOperator, WindowJoin, aliases, children, with_children
 from towpath.schema import Catalog
 
 
-def push_filters(plan: Operator, catalog: Catalog) -> Operator:
+def push_filters(plan: LogicalOperator, catalog: Catalog) -> LogicalOperator:
     if isinstance(plan, Filter):
         return _push(push_filters(plan.child, catalog), plan.conjuncts)
     return with_children(plan, tuple(push_filters(c, catalog) for c in children(plan)))
 
 
-def _push(op: Operator, conjuncts: tuple[exp.Expression, ...]) -> Operator:
+def _push(op: LogicalOperator, conjuncts: tuple[exp.Expression, ...]) -> LogicalOperator:
     if not conjuncts:
         return op
     if isinstance(op, Filter):

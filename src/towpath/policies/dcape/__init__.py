@@ -21,7 +21,7 @@ from towpath.policies.dcape.export import reported
 from towpath.policies.dcape.manager import Manager
 from towpath.policies.dcape.options import Options
 from towpath.policies.dcape.tiers import ROOT, tiers
-from towpath.runtime.moves import Actor, Actors
+from towpath.runtime.actors import Actor, Actors
 
 __all__ = ["LIVE", "ROOT", "Options", "actors", "reported"]
 
@@ -36,4 +36,4 @@ def actors(problem: Problem, placement: Placement, options: Options) -> Actors:
     for n, (tier, parent) in enumerate(managers):
         made.append(Manager(tier, parent, problem, placement, options, turn=n / len(managers)))
         made += [Agent(node, tier.address, options.tolerance) for node in tier.below if isinstance(node, str)]
-    return Actors(tuple(made), {node.name: node.name for node in nodes}, options.window)
+    return Actors(tuple(made), {node.name: node.name for node in nodes}, options.window, take_nodes=True)

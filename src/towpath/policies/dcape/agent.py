@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from towpath.policies.dcape.messages import Configure, Configured, Done, Message, Report, Request, Requests, size
+from towpath.policies.dcape.messages import (
+    Configure,
+    Configured,
+    Done,
+    LoadReport,
+    Message,
+    WorkRequest,
+    WorkRequests,
+    size,
+)
 from towpath.policies.dcape.monitor import Increments, changes_of
-from towpath.runtime.moves import Arrived, Event, Instruction, Measured, Send
+from towpath.runtime.actors import Arrived, Measured, PolicyEvent, PolicyInstruction, Send
 
 
 class Agent:
@@ -16,14 +25,14 @@ class Agent:
         self._manager = manager
         self._increments = Increments(tolerance)
 
-    def handle(self, event: Event) -> Sequence[Instruction]:
+    def handle(self, event: PolicyEvent) -> Sequence[PolicyInstruction]:
         match event:
             case Measured(_, statistics):
                 changes = self._increments.of(changes_of(statistics))
-                return [self._send(Report(changes))] if changes else []
+                return [self._send(LoadReport(changes))] if changes else []
             case Arrived(_, _, Configure()):
                 return [self._send(Configured())]
-            case Arrived(_, _, Requests(origin, number, requests)):
+            case Arrived(_, _, WorkRequests(origin, number, requests)):
                 for request in requests:
                     self._connect(request)
                 here = tuple((r.fragment, self.address) for r in requests if r.verb in ("prepare", "release"))
@@ -34,7 +43,7 @@ class Agent:
     def _send(self, message: Message) -> Send:
         return Send(self._manager, message, size(message))
 
-    def _connect(self, request: Request) -> None:
+    def _connect(self, request: WorkRequest) -> None:
         fragment, peer, host = request.fragment, request.peer, request.host
         match request.verb:
             case "send_data" | "receive_data" if host != self.address:

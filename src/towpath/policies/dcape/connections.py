@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from towpath.placement.flows import flows, results
 from towpath.placement.problem import Problem
-from towpath.policies.dcape.messages import Request
+from towpath.policies.dcape.messages import WorkRequest
 
 
 @dataclass(frozen=True)
@@ -74,13 +73,6 @@ def connections(wiring: Wiring, table: Mapping[str, str]) -> list[Connection]:
     return found
 
 
-def per_processor(wired: list[Connection]) -> Counter[str]:
-    """How many connections each processor has to serve: what came out as its limit (section 4.3.4)."""
-    ends = Counter(c.source for c in wired if c.source != OUTSIDE)
-    ends.update(c.target for c in wired)
-    return ends
-
-
 def gained(wiring: Wiring, table: Mapping[str, str], fragment: str, target: str) -> int:
     """How many connections a move to `target` would remove; negative if it adds some."""
     ends = wiring.ends[fragment]
@@ -88,21 +80,21 @@ def gained(wiring: Wiring, table: Mapping[str, str], fragment: str, target: str)
     return neighbours.count(target) - neighbours.count(table[fragment])
 
 
-def requests_for(wiring: Wiring, table: Mapping[str, str], processor: str) -> tuple[Request, ...]:
+def requests_for(wiring: Wiring, table: Mapping[str, str], processor: str) -> tuple[WorkRequest, ...]:
     """Algorithm 4, for one processor: what it activates, and from and to where it connects that."""
-    found: list[Request] = []
+    found: list[WorkRequest] = []
     for fragment in (f for f, p in table.items() if p == processor):
         ends = wiring.ends[fragment]
-        found.append(Request("activate", fragment))
+        found.append(WorkRequest("activate", fragment))
         found += [
-            Request("send_data", fragment, parent, table.get(parent, OUTSIDE))
+            WorkRequest("send_data", fragment, parent, table.get(parent, OUTSIDE))
             for parent in ends.parents
             if table.get(parent) != processor
         ]
         found += [
-            Request("receive_data", fragment, child, table.get(child, OUTSIDE))
+            WorkRequest("receive_data", fragment, child, table.get(child, OUTSIDE))
             for child in ends.children
             if table.get(child) != processor
         ]
-        found += [Request("receive_data", fragment, stream) for stream in ends.streams]
+        found += [WorkRequest("receive_data", fragment, stream) for stream in ends.streams]
     return tuple(found)

@@ -9,15 +9,14 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from towpath.errors import PolicyError
-from towpath.errors import Problem as Mistake
+from towpath.config.settings import meant
+from towpath.errors import Mistake, PolicyError
 from towpath.policies.dcape import costs, redistribution
-from towpath.policies.dcape.known import CostTable, Known, Limits, Suggestion
+from towpath.policies.dcape.known import CostTable, Known, ProcessorLimits, Suggestion
 from towpath.policies.dcape.options import Options
 from towpath.policies.dcape.validity import faults
-from towpath.settings import meant
 
-Suggest = Callable[[CostTable, Mapping[str, float], Known, Limits], Iterator[Suggestion]]
+Suggest = Callable[[CostTable, Mapping[str, float], Known, ProcessorLimits], Iterator[Suggestion]]
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class DecisionMaker:
         difference = table.difference()
         if difference <= self._options.percent_difference:
             return Decided()
-        limits = Limits(self._options, held)
+        limits = ProcessorLimits(self._options, held)
         moves: list[Suggestion] = []
         refused: list[str] = []
         for suggestion in self._suggest(table, before, known, limits):

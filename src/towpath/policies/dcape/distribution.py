@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from towpath.placement.problem import Placement, Problem
 from towpath.policies.dcape.connections import Wiring, gained
-from towpath.policies.dcape.messages import Request, Verb
+from towpath.policies.dcape.messages import Verb, WorkRequest
 from towpath.policies.dcape.tiers import Tier
-from towpath.runtime.moves import Address
+from towpath.runtime.actors import Address
 
 
 class Distribution:
@@ -46,12 +46,12 @@ class Distribution:
         count = self._operators()
         return min(processors, key=lambda p: count.get(p, 0), default=None)
 
-    def rival(self, origin: Address, request: Request) -> Address | None:
+    def rival(self, origin: Address, request: WorkRequest) -> Address | None:
         """Who else counts on a fragment: to leave, nobody may; to be held, nobody who takes it away."""
         others = {o: verb for o, verb in self.kept.get(request.fragment, {}).items() if o != origin}
         return next((o for o, verb in others.items() if "release" in (verb, request.verb)), None)
 
-    def took(self, origin: Address, request: Request) -> None:
+    def took(self, origin: Address, request: WorkRequest) -> None:
         """What a request of the manager above changes here."""
         fragment = request.fragment
         match request.verb:

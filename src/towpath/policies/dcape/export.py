@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from towpath.policies.dcape.manager import Manager
-from towpath.runtime.moves import Actors
+from towpath.runtime.actors import Actors
 
 
 def reported(actors: Actors) -> list[dict[str, object]]:

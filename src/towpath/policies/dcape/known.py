@@ -72,7 +72,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProcessorLimits:
     """What may be moved at all (Table 6.1)."""
 
     options: Options

@@ -8,18 +8,18 @@ from towpath.placement.problem import Placement, Problem
 from towpath.policies.dcape.connections import Wiring, requests_for
 from towpath.policies.dcape.decision import DecisionMaker
 from towpath.policies.dcape.distribution import Distribution, placed
-from towpath.policies.dcape.known import Known, Limits, Suggestion
+from towpath.policies.dcape.known import Known, ProcessorLimits, Suggestion
 from towpath.policies.dcape.messages import (
     Configure,
     Configured,
     Done,
+    LoadReport,
     Message,
     Refused,
-    Report,
-    Requests,
+    WorkRequests,
     size,
 )
-from towpath.policies.dcape.monitor import Monitor, Row
+from towpath.policies.dcape.monitor import LoadMonitor, Row
 from towpath.policies.dcape.mover import ANSWER, Mover
 from towpath.policies.dcape.options import Options
 from towpath.policies.dcape.post import Answer, Post
@@ -27,16 +27,16 @@ from towpath.policies.dcape.properties import Change, Descriptions, describe
 from towpath.policies.dcape.relay import Relay
 from towpath.policies.dcape.tiers import Tier, aggregated
 from towpath.policies.dcape.upwards import Upwards
-from towpath.runtime.moves import (
+from towpath.runtime.actors import (
     Address,
     Arrived,
-    Event,
-    Instruction,
     MoveDone,
     MoveFailed,
     NodeJoined,
     NodeLost,
     Note,
+    PolicyEvent,
+    PolicyInstruction,
     Send,
     Started,
     Wake,
@@ -64,7 +64,7 @@ class Manager:
         self._turn = turn
         self._placed = placed(placement)
         self._wiring = Wiring(problem)
-        self._monitor = Monitor(_described(tier, problem), options.history)
+        self._monitor = LoadMonitor(_described(tier, problem), options.history)
         self._decisions = DecisionMaker(options)
         self._post = Post()
         self._mover = Mover(self.address, self.distribution, self._wiring, self._post, options.patience)
@@ -78,10 +78,10 @@ class Manager:
             self._wiring,
             self._post,
             lambda: self._mover.held,
-            lambda: Limits(options).processors(self._known()),
+            lambda: ProcessorLimits(options).processors(self._known()),
         )
 
-    def handle(self, event: Event) -> Sequence[Instruction]:
+    def handle(self, event: PolicyEvent) -> Sequence[PolicyInstruction]:
         match event:
             case Started(at):
                 return self._started(at)
@@ -106,20 +106,20 @@ class Manager:
 
     # --- before anything flows ---
 
-    def _started(self, at: float) -> list[Instruction]:
+    def _started(self, at: float) -> list[PolicyInstruction]:
         entries = sum(len(plan) for plan in self._monitor.descriptions.plans.values())
         entries += len(self._monitor.descriptions.operators)
-        sent: list[Instruction] = [self._send(to, Configure(entries)) for to in self.distribution.alive]
+        sent: list[PolicyInstruction] = [self._send(to, Configure(entries)) for to in self.distribution.alive]
         first = at + self._options.every * (1 + self._turn)
         alarms = [Wake(at + self._options.patience, "configured"), Wake(first, "decide")]
         if self._parent is not None:
             alarms.append(Wake(at + self._options.window, "report"))
         return sent + alarms
 
-    def _configured(self, at: float) -> list[Instruction]:
+    def _configured(self, at: float) -> list[PolicyInstruction]:
         """Those that did not answer are not used; the others get their connections (Algorithm 4)."""
         silent = [p for p in self.distribution.alive if p not in self._answered]
-        found: list[Instruction] = [
+        found: list[PolicyInstruction] = [
             Note(f"{p} is not used: it did not answer within {self._options.patience:g} s") for p in silent
         ]
         for processor in silent:
@@ -127,12 +127,12 @@ class Manager:
         for node in (processor for processor in self.distribution.alive if processor in self.distribution.nodes):
             requests = requests_for(self._wiring, self._placed, node)
             if requests:
-                found.append(self._send(node, Requests(self.address, 0, requests)))
+                found.append(self._send(node, WorkRequests(self.address, 0, requests)))
         return found + self._rescue(at)
 
     # --- while data flows ---
 
-    def _woken(self, at: float, name: str) -> list[Instruction]:
+    def _woken(self, at: float, name: str) -> list[PolicyInstruction]:
         match name:
             case "configured":
                 return self._configured(at)
@@ -143,16 +143,16 @@ class Manager:
             case _:
                 return self._mover.alarm(at, int(name.removeprefix(ANSWER)))
 
-    def _arrived(self, at: float, sender: Address, message: object) -> list[Instruction]:
+    def _arrived(self, at: float, sender: Address, message: object) -> list[PolicyInstruction]:
         match message:
             case Configure():
                 return [self._send(sender, Configured())]
             case Configured():
                 self._answered.add(sender)
                 return []
-            case Report(changes):
+            case LoadReport(changes):
                 return self._take(at, sender, changes)
-            case Requests():
+            case WorkRequests():
                 return self._asked(sender, message)
             case Done() | Refused():
                 answer = self._post.answered(sender, message)
@@ -160,7 +160,7 @@ class Manager:
             case _:
                 return []
 
-    def _take(self, at: float, sender: Address, changes: tuple[Change, ...]) -> list[Instruction]:
+    def _take(self, at: float, sender: Address, changes: tuple[Change, ...]) -> list[PolicyInstruction]:
         valid = [c for c in changes if self._may_say(sender, c)]
         self._monitor.take(at, valid)
         left = [c.value for c in valid if (c.kind, c.property) == ("processor", "cpu")]
@@ -175,10 +175,10 @@ class Manager:
         fragment = self._problem.home[change.subject] if change.kind == "operator" else change.subject
         return self.distribution.table.get(fragment) == sender
 
-    def _report(self) -> list[Instruction]:
+    def _report(self) -> list[PolicyInstruction]:
         assert self._parent is not None
         changes = self._upwards.report(self._known(), self._held())
-        return [self._send(self._parent, Report(changes))] if changes else []
+        return [self._send(self._parent, LoadReport(changes))] if changes else []
 
     def _known(self) -> Known:
         distribution, seen = self.distribution, self._monitor.descriptions
@@ -199,7 +199,7 @@ class Manager:
         """What this manager moves, and what others count on."""
         return self._mover.held | frozenset(self.distribution.kept)
 
-    def _decide(self, at: float) -> list[Instruction]:
+    def _decide(self, at: float) -> list[PolicyInstruction]:
         if held := self._mover.held:
             return [Note(f"no decision: {', '.join(sorted(held))} still on the way")]
         rescue = self._rescue(at)
@@ -211,7 +211,7 @@ class Manager:
         decided = self._decisions.decide(known, self._before, self._held())
         return [*(Note(text) for text in decided.refused), *self._mover.start(at, decided.moves)]
 
-    def _moved(self, event: MoveDone) -> list[Instruction]:
+    def _moved(self, event: MoveDone) -> list[PolicyInstruction]:
         found = self._mover.done(event)
         if found:
             nodes = self._tier.nodes()
@@ -219,23 +219,23 @@ class Manager:
                 self._before.pop(nodes.get(node, node), None)
         return found
 
-    def _lost(self, at: float, node: str) -> list[Instruction]:
+    def _lost(self, at: float, node: str) -> list[PolicyInstruction]:
         if node not in self.distribution.alive:
             return []
         del self.distribution.alive[node]
         self._before.pop(node, None)
         return [*self._mover.lost(at, node), *self._rescue(at)]
 
-    def _joined(self, node: str) -> list[Instruction]:
+    def _joined(self, node: str) -> list[PolicyInstruction]:
         if node in self._tier.processors():
             self.distribution.alive[node] = None
         return []
 
-    def _rescue(self, at: float) -> list[Instruction]:
+    def _rescue(self, at: float) -> list[PolicyInstruction]:
         """What sits on a processor that is gone goes where the fewest operators are; its state is lost."""
         distribution, held = self.distribution, self._mover.held
         stranded = [f for f, p in distribution.table.items() if p not in distribution.alive and f not in held]
-        target = distribution.fewest(Limits(self._options).processors(self._known()))
+        target = distribution.fewest(ProcessorLimits(self._options).processors(self._known()))
         if target is None:
             others_help = self._parent is not None and not distribution.alive
             text = f"{', '.join(stranded)} cannot run: no processor is left"
@@ -245,13 +245,13 @@ class Manager:
 
     # --- between tiers ---
 
-    def _asked(self, sender: Address, message: Requests) -> list[Instruction]:
+    def _asked(self, sender: Address, message: WorkRequests) -> list[PolicyInstruction]:
         if sender == self._parent:
             for request in message.requests:
                 self._upwards.took(request)
         return list(self._relay.asked(sender, message))
 
-    def _all_answered(self, at: float, answer: Answer) -> list[Instruction]:
+    def _all_answered(self, at: float, answer: Answer) -> list[PolicyInstruction]:
         own = answer.reply_to == self.address
         return self._mover.answered(at, answer) if own else [self._relay.answered(answer)]
 

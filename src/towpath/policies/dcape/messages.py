@@ -46,12 +46,12 @@ class Configured:
 
 
 @dataclass(frozen=True)
-class Report:
+class LoadReport:
     changes: tuple[Change, ...]
 
 
 @dataclass(frozen=True)
-class Request:
+class WorkRequest:
     verb: Verb
     fragment: str  # whose host has to act
     peer: str = ""  # the fragment, stream or query at the other end of a connection
@@ -59,12 +59,12 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Requests:
+class WorkRequests:
     """A bundle; `number` is unique for the one who first sent it, `origin`."""
 
     origin: str
     number: int
-    requests: tuple[Request, ...]
+    requests: tuple[WorkRequest, ...]
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,16 @@ class Refused:
     reason: str
 
 
-Message = Configure | Configured | Report | Requests | Done | Refused
+Message = Configure | Configured | LoadReport | WorkRequests | Done | Refused
 
 
 def size(message: Message) -> int:
     match message:
         case Configure(entries):
             return HEADER + CONFIGURED * entries
-        case Report(changes):
+        case LoadReport(changes):
             return HEADER + CHANGE * len(changes)
-        case Requests(_, _, requests):
+        case WorkRequests(_, _, requests):
             return HEADER + REQUEST * len(requests)
         case Done(_, _, hosts):
             return HEADER + PLACE * len(hosts)

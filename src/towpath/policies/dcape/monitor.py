@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from towpath.cluster import Property
+from towpath.placement.cluster import Property
 from towpath.placement.statistics import Statistics
 from towpath.policies.dcape.properties import Change, Descriptions
 
@@ -52,7 +52,7 @@ def changes_of(statistics: Statistics) -> Iterator[Change]:
             yield Change("operator", operator, name, value)
 
 
-class Monitor:
+class LoadMonitor:
     """The statistics table of a manager."""
 
     def __init__(self, descriptions: Descriptions, history: int) -> None:

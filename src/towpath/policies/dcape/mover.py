@@ -10,7 +10,7 @@ from towpath.policies.dcape.distribution import Distribution
 from towpath.policies.dcape.known import Suggestion
 from towpath.policies.dcape.post import Answer, Post
 from towpath.policies.dcape.reallocation import Bundles, Reallocation
-from towpath.runtime.moves import Address, Instruction, MoveDone, MoveFailed, Note, Wake
+from towpath.runtime.actors import Address, MoveDone, MoveFailed, Note, PolicyInstruction, Wake
 
 ANSWER = "answer "  # the name of the alarm for a bundle, before its number
 
@@ -34,11 +34,11 @@ class Mover:
         current = [self._current.wanted] if self._current else []
         return frozenset(s.fragment for s in (*current, *self._queue))
 
-    def start(self, at: float, suggestions: Iterable[Suggestion]) -> list[Instruction]:
+    def start(self, at: float, suggestions: Iterable[Suggestion]) -> list[PolicyInstruction]:
         self._queue.extend(suggestions)
         return [] if self._current else self._next(at)
 
-    def answered(self, at: float, answer: Answer) -> list[Instruction]:
+    def answered(self, at: float, answer: Answer) -> list[PolicyInstruction]:
         current = self._current
         if current is None or answer.key != (self._address, self._number) or current.state == "moving":
             return []
@@ -51,14 +51,14 @@ class Mover:
                 return self._send(at, bundles)
         return [current.move()]
 
-    def alarm(self, at: float, number: int) -> list[Instruction]:
+    def alarm(self, at: float, number: int) -> list[PolicyInstruction]:
         """The time for the answers to a bundle is over."""
         silent = self._post.give_up((self._address, number))
         if not silent or number != self._number or self._current is None or self._current.state == "moving":
             return []
         return self._abort(at, f"{', '.join(silent)} did not answer within {self._patience:g} s")
 
-    def lost(self, at: float, processor: Address) -> list[Instruction]:
+    def lost(self, at: float, processor: Address) -> list[PolicyInstruction]:
         """It would not answer: what was to go there or to leave it is for its manager to decide anew."""
         self._queue = deque(s for s in self._queue if processor not in (s.source, s.target))
         current = self._current
@@ -70,14 +70,14 @@ class Mover:
             return []
         return self._abort(at, f"{processor} is gone")
 
-    def done(self, event: MoveDone) -> list[Instruction]:
+    def done(self, event: MoveDone) -> list[PolicyInstruction]:
         current = self._moving(event)
         if current is None:
             return []
         self._distribution.table[event.fragment] = current.wanted.target
         return [*self._settle(event.at, current, done=True), *self._next(event.at)]
 
-    def failed(self, event: MoveFailed) -> list[Instruction]:
+    def failed(self, event: MoveFailed) -> list[PolicyInstruction]:
         return self._abort(event.at, event.reason) if self._moving(event) else []
 
     def _moving(self, event: MoveDone | MoveFailed) -> Reallocation | None:
@@ -85,7 +85,7 @@ class Mover:
         own = current is not None and current.state == "moving" and current.wanted.fragment == event.fragment
         return current if own else None
 
-    def _next(self, at: float) -> list[Instruction]:
+    def _next(self, at: float) -> list[PolicyInstruction]:
         self._current = None
         if not self._queue:
             return []
@@ -95,17 +95,17 @@ class Mover:
         alive = distribution.reaches(wanted.source)
         return self._send(at, self._current.prepare(alive, distribution.route, distribution.nodes))
 
-    def _abort(self, at: float, reason: str) -> list[Instruction]:
+    def _abort(self, at: float, reason: str) -> list[PolicyInstruction]:
         assert self._current is not None
         wanted = self._current.wanted
         note = Note(f"{wanted.fragment} stays on {wanted.source} instead of going to {wanted.target}: {reason}")
         return [note, *self._settle(at, self._current, done=False), *self._next(at)]
 
-    def _settle(self, at: float, current: Reallocation, done: bool) -> list[Instruction]:
+    def _settle(self, at: float, current: Reallocation, done: bool) -> list[PolicyInstruction]:
         bundles = current.settle(self._distribution.route, done)
         return self._send(at, {to: requests for to, requests in bundles.items() if self._distribution.reaches(to)})
 
-    def _send(self, at: float, bundles: Bundles) -> list[Instruction]:
+    def _send(self, at: float, bundles: Bundles) -> list[PolicyInstruction]:
         self._number += 1
         alarm = Wake(at + self._patience, f"{ANSWER}{self._number}")
         return [*self._post.send((self._address, self._number), self._address, bundles), alarm]

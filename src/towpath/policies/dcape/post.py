@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from towpath.policies.dcape.messages import Done, Refused, Requests, size
+from towpath.policies.dcape.messages import Done, Refused, WorkRequests, size
 from towpath.policies.dcape.reallocation import Bundles
-from towpath.runtime.moves import Address, Send
+from towpath.runtime.actors import Address, Send
 
 Key = tuple[Address, int]  # who first sent it, and its number
 Hosts = dict[Address, dict[str, str]]  # by who answered: the nodes of the fragments that it was asked about
@@ -39,7 +39,7 @@ class Post:
         self._waiting[key] = _Waiting(reply_to, set(bundles), hosts or {})
         sent = []
         for receiver, requests in bundles.items():
-            message = Requests(*key, tuple(requests))
+            message = WorkRequests(*key, tuple(requests))
             sent.append(Send(receiver, message, size(message)))
         return sent
 

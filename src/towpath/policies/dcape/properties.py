@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from towpath.cluster import Node, Property
+from towpath.placement.cluster import Node, Property
 from towpath.placement.flows import results
 from towpath.placement.problem import Operator, Problem
 
-Kind = Literal["processor", "plan", "operator", "fragment"]
+PropertyKind = Literal["processor", "plan", "operator", "fragment"]
 Description = dict[str, Property]
 
 
@@ -21,7 +21,7 @@ Description = dict[str, Property]
 class Change:
     """One property with a new value: the increments that are sent at run time."""
 
-    kind: Kind
+    kind: PropertyKind
     subject: str
     property: str
     value: Property

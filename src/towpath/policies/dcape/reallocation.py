@@ -20,11 +20,11 @@ from typing import Literal
 
 from towpath.policies.dcape.connections import Ends
 from towpath.policies.dcape.known import Suggestion
-from towpath.policies.dcape.messages import Request, Verb
-from towpath.runtime.moves import Address, Move
+from towpath.policies.dcape.messages import Verb, WorkRequest
+from towpath.runtime.actors import Address, Move
 
-State = Literal["preparing", "connecting", "moving"]
-Bundles = dict[Address, list[Request]]
+ReallocationState = Literal["preparing", "connecting", "moving"]
+Bundles = dict[Address, list[WorkRequest]]
 Route = Callable[[str], Address | None]  # to whom requests about a fragment go
 
 
@@ -32,7 +32,7 @@ Route = Callable[[str], Address | None]  # to whom requests about a fragment go
 class Reallocation:
     wanted: Suggestion
     ends: Ends
-    state: State = "preparing"
+    state: ReallocationState = "preparing"
     source: str = ""  # the nodes themselves, where source and target of `wanted` may be managers
     target: str = ""
     neighbours: dict[str, str] = field(default_factory=dict)  # their nodes
@@ -40,15 +40,15 @@ class Reallocation:
     def prepare(self, alive: bool, route: Route, nodes: Collection[str]) -> Bundles:
         """`alive`: whether the old processor can still be asked. What is not on `nodes` other managers know of."""
         fragment = self.wanted.fragment
-        found: Bundles = {self.wanted.target: [Request("prepare", fragment)]}
+        found: Bundles = {self.wanted.target: [WorkRequest("prepare", fragment)]}
         if alive:
-            found[self.wanted.source] = [Request("release", fragment)]
+            found[self.wanted.source] = [WorkRequest("release", fragment)]
         for other, _, _ in self._neighbours():
             at = route(other)
             if at in nodes:
                 self.neighbours[other] = str(at)
             elif at is not None:
-                found.setdefault(at, []).append(Request("hold", other))
+                found.setdefault(at, []).append(WorkRequest("hold", other))
         return found
 
     def prepared(self, hosts: Mapping[Address, Mapping[str, str]]) -> None:
@@ -66,9 +66,9 @@ class Reallocation:
             at, node = route(other), self.neighbours.get(other)
             if at is None or node is None or node == self.target:
                 continue
-            found[target].append(Request(sends, fragment, other, node))
-            found.setdefault(at, []).append(Request(receives, other, fragment, self.target))
-        found[target] += [Request("receive_data", fragment, stream) for stream in self.ends.streams]
+            found[target].append(WorkRequest(sends, fragment, other, node))
+            found.setdefault(at, []).append(WorkRequest(receives, other, fragment, self.target))
+        found[target] += [WorkRequest("receive_data", fragment, stream) for stream in self.ends.streams]
         return {receiver: requests for receiver, requests in found.items() if requests}
 
     def move(self) -> Move:
@@ -79,13 +79,13 @@ class Reallocation:
         """Takes down what the losing processor had, and lets the neighbours go that were held."""
         won, lost = (self.wanted.target, self.wanted.source) if done else (self.wanted.source, self.wanted.target)
         fragment, host = self.wanted.fragment, self.source if done else self.target
-        found: Bundles = {won: [Request("activate", fragment)]}
-        found.setdefault(lost, []).append(Request("deactivate", fragment))
+        found: Bundles = {won: [WorkRequest("activate", fragment)]}
+        found.setdefault(lost, []).append(WorkRequest("deactivate", fragment))
         for other, _, receives in self._neighbours():
             at = route(other)
             if at is not None and at != host:
                 verb: Verb = "stop_receive" if receives == "receive_data" else "stop_send"
-                found.setdefault(at, []).append(Request(verb, other, fragment, host))
+                found.setdefault(at, []).append(WorkRequest(verb, other, fragment, host))
         return found
 
     def _neighbours(self) -> list[tuple[str, Verb, Verb]]:

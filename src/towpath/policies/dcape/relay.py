@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from towpath.policies.dcape.connections import Wiring
 from towpath.policies.dcape.distribution import Distribution
-from towpath.policies.dcape.messages import Done, Refused, Request, Requests, size
+from towpath.policies.dcape.messages import Done, Refused, WorkRequest, WorkRequests, size
 from towpath.policies.dcape.post import Answer, Post
 from towpath.policies.dcape.reallocation import Bundles
-from towpath.runtime.moves import Address, Send
+from towpath.runtime.actors import Address, Send
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Relay:
     moving: Callable[[], Collection[str]]  # fragments that this manager moves itself
     eligible: Callable[[], list[Address]]  # processors that may be given something
 
-    def asked(self, sender: Address, message: Requests) -> list[Send]:
+    def asked(self, sender: Address, message: WorkRequests) -> list[Send]:
         reason = next(filter(None, (self._why_not(message.origin, request) for request in message.requests)), "")
         if reason:
             return [_sent(sender, Refused(message.origin, message.number, reason))]
@@ -50,14 +50,14 @@ class Relay:
         hosts = {fragment: host for found in answer.hosts.values() for fragment, host in found.items()}
         return _sent(answer.reply_to, Done(*answer.key, tuple(hosts.items())))
 
-    def _known(self, request: Request) -> str | None:
+    def _known(self, request: WorkRequest) -> str | None:
         """Where a fragment is, if nobody has to be asked: it is held, or its node is dead."""
         at = self.distribution.table.get(request.fragment)
         if request.verb == "hold":
             return at if at in self.distribution.nodes else None
         return at if request.verb == "release" and at is not None and not self.distribution.reaches(at) else None
 
-    def _why_not(self, origin: Address, request: Request) -> str:
+    def _why_not(self, origin: Address, request: WorkRequest) -> str:
         fragment = request.fragment
         if request.verb == "prepare" and not self.eligible():
             return f"{self.address} has no processor for {fragment}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from towpath.cluster import Node
-from towpath.errors import PolicyError
-from towpath.errors import Problem as Mistake
+from towpath.errors import Mistake, PolicyError
+from towpath.placement.cluster import Node
 from towpath.policies.dcape.properties import Change, Descriptions
-from towpath.runtime.moves import Address
+from towpath.runtime.actors import Address
 
 ROOT = "manager"
 SUMS = ("cpu", "capacity", "queued", "memory", "bytes_in", "bytes_out")

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towpath.policies.dcape.costs import CostModel, amounts
-from towpath.policies.dcape.known import Known, Limits
-from towpath.policies.dcape.messages import Request
+from towpath.policies.dcape.known import Known, ProcessorLimits
+from towpath.policies.dcape.messages import WorkRequest
 from towpath.policies.dcape.monitor import Increments
 from towpath.policies.dcape.options import Options
 from towpath.policies.dcape.properties import Change
 from towpath.policies.dcape.tiers import aggregated
-from towpath.runtime.moves import Address
+from towpath.runtime.actors import Address
 
 
 class Upwards:
@@ -34,7 +34,7 @@ class Upwards:
         self._named = offered
         return self._increments.of(self._changes(known, told, others))
 
-    def took(self, request: Request) -> None:
+    def took(self, request: WorkRequest) -> None:
         if request.verb == "activate":  # the one above knows what it cost elsewhere, and did not listen to us about it
             self._named[request.fragment] = None
             self._increments.forget()
@@ -42,7 +42,7 @@ class Upwards:
             self._named.pop(request.fragment, None)
 
     def _offered(self, known: Known, cost: dict[str, float], held: frozenset[str]) -> dict[str, None]:
-        limits = Limits(self._options, held)
+        limits = ProcessorLimits(self._options, held)
         movable = [f for processor in known.alive for f in limits.fragments(known, processor) if cost[f] > 0]
         # One that is named already goes before one that costs hardly more: a change of names has to be told, too.
         stays = 1 + self._options.tolerance

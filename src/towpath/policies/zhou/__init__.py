@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from towpath.cluster import Node
+from towpath.placement.cluster import Node
 from towpath.placement.problem import Fragment, Placement, Problem
 from towpath.policies.zhou.actor import NodeActor
 from towpath.policies.zhou.holdings import Holdings
@@ -18,7 +18,7 @@ from towpath.policies.zhou.neighbours import neighbouring_factors, neighbours
 from towpath.policies.zhou.options import Options, Selection
 from towpath.policies.zhou.partners import Partners
 from towpath.policies.zhou.workload import NodeLoad, OperatorLoads
-from towpath.runtime.moves import Actors
+from towpath.runtime.actors import Actors
 
 __all__ = ["LIVE", "Options", "Selection", "actors"]
 
@@ -46,7 +46,7 @@ def actors(problem: Problem, placement: Placement, options: Options) -> Actors:
         load = NodeLoad(options.smoothing, options.kappa)
         holdings = _holdings(node, cards.get(node.name, []), placement, options)
         made.append(NodeActor(holdings, load, partners, options, first_round=float(rng.uniform(0, options.delta))))
-    return Actors(made, {actor.address: actor.address for actor in made}, options.tau)
+    return Actors(made, {actor.address: actor.address for actor in made}, options.tau, take_nodes=True)
 
 
 def _cards(problem: Problem, placement: Placement, near: Mapping[str, tuple[str, ...]]) -> dict[str, list[Card]]:

@@ -13,18 +13,18 @@ from towpath.policies.zhou.messages import (
     LoadRequest,
     Message,
     Moved,
+    NodeWorkload,
     PartnerAnswer,
     PartnerEnd,
     PartnerRequest,
-    Workload,
     size,
 )
 from towpath.policies.zhou.options import Options
-from towpath.policies.zhou.partners import Partners
+from towpath.policies.zhou.partners import Partners, Sent
 from towpath.policies.zhou.selection import ORDERS, select
 from towpath.policies.zhou.workload import NodeLoad
-from towpath.runtime import moves
-from towpath.runtime.moves import Instruction, Measured, Move, MoveDone, MoveFailed, Note, Send, Wake
+from towpath.runtime import actors as moves
+from towpath.runtime.actors import Measured, Move, MoveDone, MoveFailed, Note, PolicyInstruction, Send, Wake
 
 ROUND = "round"
 REFRESH = "refresh"
@@ -45,19 +45,17 @@ class NodeActor:
         self._workloads: dict[str, float] = {}  # what partners told last
         self._probes = 0  # sent in this round
 
-    def handle(self, event: moves.Event) -> Sequence[Instruction]:
+    def handle(self, event: moves.PolicyEvent) -> Sequence[PolicyInstruction]:
         before = set(self.partners.all)
         instructions = list(self._react(event))
         for node in (n for n in self.partners.all if n not in before):
-            instructions.append(_send(node, Workload(self.load.rho)))
+            instructions.append(_send(node, NodeWorkload(self.load.rho)))
         return instructions
 
-    def _react(self, event: moves.Event) -> Iterable[Instruction]:
+    def _react(self, event: moves.PolicyEvent) -> Iterable[PolicyInstruction]:
         match event:
             case moves.Started(at):
-                yield Wake(at + self._first_round, ROUND)
-                yield Wake(at + self._options.refresh, REFRESH)
-                yield from _all(self.partners.select())
+                yield from self._begin(at, self.partners.select())
             case moves.Woken(at, name):
                 yield from self._begin_round(at) if name == ROUND else self._refresh(at)
             case Measured():
@@ -72,14 +70,23 @@ class NodeActor:
                 self._forget(node)
                 self.load.lost(node)
                 yield from _all(self.partners.lost(node))
+            case moves.NodeJoined(at, joined) if joined.name == self.address:
+                self._workloads.clear()  # it was away: the others have forgotten it, and its alarms are gone
+                self._round = Round()
+                yield from self._begin(at, self.partners.start_over())
             case moves.NodeJoined(_, joined):
                 self.partners.joined(joined.name)
             case _:
                 assert_never(event)
 
+    def _begin(self, at: float, requests: Iterable[Sent]) -> Iterable[PolicyInstruction]:
+        yield Wake(at + self._first_round, ROUND)
+        yield Wake(at + self._options.refresh, REFRESH)
+        yield from _all(requests)
+
     # --- what time brings --------------------------------------------------------------------------------------------
 
-    def _begin_round(self, at: float) -> Iterable[Instruction]:
+    def _begin_round(self, at: float) -> Iterable[PolicyInstruction]:
         yield Wake(at + self._options.delta, ROUND)
         self._round.begin(self.load.rho)
         self._probes = 0
@@ -90,26 +97,26 @@ class NodeActor:
         if all_overloaded(self.load.rho, known, self._options.overload):
             yield from self._probe()
 
-    def _refresh(self, at: float) -> Iterable[Instruction]:
+    def _refresh(self, at: float) -> Iterable[PolicyInstruction]:
         yield Wake(at + self._options.refresh, REFRESH)
         yield from _all(self.partners.refresh())
 
-    def _measured(self, event: Measured) -> Iterable[Instruction]:
+    def _measured(self, event: Measured) -> Iterable[PolicyInstruction]:
         self.load.collect(event.statistics.nodes[self.address].load)
         self.holdings.loads.collect(event.statistics.operators)
         if (rho := self.load.news()) is not None:
             for node in self.partners.all:
-                yield _send(node, Workload(rho))
+                yield _send(node, NodeWorkload(rho))
         yield from self._serve(event.at)
 
-    def _probe(self) -> Iterable[Instruction]:
+    def _probe(self) -> Iterable[PolicyInstruction]:
         if self._probes < self._options.probe_limit and not self.partners.probing:
             self._probes += 1
             yield from _all(self.partners.probe())
 
     # --- what others say ---------------------------------------------------------------------------------------------
 
-    def _heard(self, at: float, sender: str, message: object) -> Iterable[Instruction]:
+    def _heard(self, at: float, sender: str, message: object) -> Iterable[PolicyInstruction]:
         match message:
             case PartnerRequest():
                 overloaded = self.load.rho >= self._options.overload
@@ -122,7 +129,7 @@ class NodeActor:
             case PartnerEnd():
                 self._forget(sender)
                 yield from _all(self.partners.ended(sender))
-            case Workload(rho):
+            case NodeWorkload(rho):
                 self._workloads[sender] = rho
             case LoadRequest(amount):
                 self._round.ask(Asked(sender, amount, at))
@@ -145,7 +152,7 @@ class NodeActor:
 
     # --- giving fragments away ---------------------------------------------------------------------------------------
 
-    def _serve(self, at: float) -> Iterable[Instruction]:
+    def _serve(self, at: float) -> Iterable[PolicyInstruction]:
         """Requests wait for the end of a window, so that the larger of two that come close together is served first."""
         for request in self._round.expire(at - self._options.delta):
             yield Note(
@@ -165,7 +172,7 @@ class NodeActor:
             self._round.exported += moved
             yield from self._answered(request, amount, moved)
 
-    def _answered(self, request: Asked, amount: float, moved: float) -> Iterable[Instruction]:
+    def _answered(self, request: Asked, amount: float, moved: float) -> Iterable[PolicyInstruction]:
         if amount < request.amount:  # half of the load was the limit: the rest waits for the next round
             self._round.ask(Asked(request.node, request.amount - moved, request.at))
             return
@@ -173,13 +180,13 @@ class NodeActor:
         if moved == 0:
             yield Note(f"{self.address} gives {request.node} none of {amount:.3f}: no fragment is that small")
 
-    def _gave(self, event: MoveDone) -> Iterable[Instruction]:
+    def _gave(self, event: MoveDone) -> Iterable[PolicyInstruction]:
         if event.source != self.address or event.fragment not in self.holdings.cards:
             return
         self.load.left(event.fragment)
         yield from _all(self.holdings.give(event.fragment, event.target))
 
-    def _kept(self, event: MoveFailed) -> Iterable[Instruction]:
+    def _kept(self, event: MoveFailed) -> Iterable[PolicyInstruction]:
         if event.source == self.address:
             self.load.stays(event.fragment)
             yield _send(event.target, Coming(event.fragment, 0.0))
@@ -190,5 +197,5 @@ def _send(node: str, message: Message) -> Send:
     return Send(node, message, size(message))
 
 
-def _all(sent: Iterable[tuple[str, Message]]) -> list[Instruction]:
+def _all(sent: Iterable[tuple[str, Message]]) -> list[PolicyInstruction]:
     return [_send(node, message) for node, message in sent]

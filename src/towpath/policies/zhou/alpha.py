@@ -6,8 +6,6 @@ stays there for m2 windows.
 
 from __future__ import annotations
 
-from scipy.optimize import brentq
-
 
 def estimate_after(alpha: float, m1: int, m2: int, growth: float) -> float:
     """rho_(m1+m2) / rho_0, the smoothed workload at the end of the fluctuation."""
@@ -21,4 +19,11 @@ def lower_bound(m1: int, m2: int, growth: float, kappa: float) -> float:
     """The smallest alpha with rho_(m1+m2) <= kappa rho_0."""
     if growth <= kappa:
         return 0.0
-    return float(brentq(lambda alpha: estimate_after(alpha, m1, m2, growth) - kappa, 0.0, 1.0))
+    # The estimate falls as alpha grows, so halving finds it, down to two numbers with none between them.
+    low, high = 0.0, 1.0
+    while low < (middle := (low + high) / 2) < high:
+        if estimate_after(middle, m1, m2, growth) > kappa:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -26,7 +26,7 @@ class PartnerEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class NodeWorkload:
     workload: float  # rho
 
 
@@ -83,7 +83,7 @@ class Moved:
     neighbour: str
 
 
-Message = PartnerRequest | PartnerAnswer | PartnerEnd | Workload | LoadRequest | Coming | Handover | Moved
+Message = PartnerRequest | PartnerAnswer | PartnerEnd | NodeWorkload | LoadRequest | Coming | Handover | Moved
 
 
 def size(message: Message) -> int:

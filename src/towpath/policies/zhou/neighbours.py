@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from towpath.placement.problem import Fragment, Problem
-
-
-def is_native(problem: Problem, fragment: Fragment, node: str) -> bool:
-    """Whether the fragment's stream is delegated to the node; if not, the fragment is foreign to it."""
-    return problem.native_node(fragment) == node
+from towpath.placement.problem import Problem
 
 
 def neighbours(problem: Problem) -> Mapping[str, tuple[str, ...]]:

@@ -71,6 +71,15 @@ class Partners:
         self._tried = 0
         return [*ended, *self.select()]
 
+    def start_over(self) -> list[Sent]:
+        """Of a node that was lost and is back: the others have no partner in it any more."""
+        self.g1.clear()
+        self.g2.clear()
+        self._requested.clear()
+        self._probed = None
+        self._tried = 0
+        return self.select()
+
     def requested(self, sender: str, request: PartnerRequest, overloaded: bool) -> list[Sent]:
         return [(sender, PartnerAnswer(request.serial, self._accepts(sender, request.probe and overloaded)))]
 

@@ -8,12 +8,12 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from towpath.cluster import Cluster, Node
-from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
-from towpath.problems.generate.trees import Segment, join_tree
+from towpath.config.settings import Number, Settings, Whole, refusal
+from towpath.placement.cluster import Cluster, Node
+from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
+from towpath.problems.generate.trees import ChainSegment, join_tree
 from towpath.problems.generate.uniform import Uniform, uniform
 from towpath.problems.units import Bytes, BytesPerSecond, Seconds
-from towpath.settings import Number, Settings, Whole, refusal
 
 FEED, LISTENER = "feed", "listener"
 GIGABIT = 1e9 / 8
@@ -86,15 +86,15 @@ def dcape(parameters: Dcape | None = None, seed: int = 0, cluster: Cluster | Non
         feeds, listeners = tuple(cluster.position), ()
     tree = join_tree(p.operators, p.streams, p.depth, p.joins, p.singles)
     names = [f"s{n + 1}" for n in range(p.streams * p.queries)]
-    streams = [Stream(name, feeds[n % len(feeds)], p.rate, p.tuple_bytes) for n, name in enumerate(names)]
+    streams = [PlacementStream(name, feeds[n % len(feeds)], p.rate, p.tuple_bytes) for n, name in enumerate(names)]
     fragments: list[Fragment] = []
-    queries: list[Query] = []
+    queries: list[PlacementQuery] = []
     for n in range(p.queries):
         query = f"q{n + 1}"
         made = _Plan(p, query, streams[n * p.streams : (n + 1) * p.streams]).fragments(tree)
         fragments += made
         sink = listeners[n % len(listeners)] if listeners else None
-        queries.append(Query(query, tuple(f.name for f in made), sink))
+        queries.append(PlacementQuery(query, tuple(f.name for f in made), sink))
     return Problem(cluster, tuple(streams), tuple(fragments), tuple(queries))
 
 
@@ -119,17 +119,17 @@ class _Flow:
 
 
 class _Plan:
-    def __init__(self, p: Dcape, query: str, streams: list[Stream]) -> None:
+    def __init__(self, p: Dcape, query: str, streams: list[PlacementStream]) -> None:
         self._p = p
         self._query = query
         self._streams = iter(streams)
         self._made: list[Fragment] = []
 
-    def fragments(self, root: Segment) -> list[Fragment]:
+    def fragments(self, root: ChainSegment) -> list[Fragment]:
         self._visit(root)
         return self._made
 
-    def _visit(self, segment: Segment) -> _Flow:
+    def _visit(self, segment: ChainSegment) -> _Flow:
         if segment.below:
             left, right = (self._visit(below) for below in segment.below)
             flow = self._join(left, right)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from towpath.cluster import Cluster, Network, Node
-from towpath.settings import Number, Settings, Whole
+from towpath.config.settings import Number, Settings, Whole
+from towpath.placement.cluster import Cluster, Network, Node
 
 Latencies = NDArray[np.float32]
 

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from towpath.settings import Number, Whole, refusal, shown
+from towpath.config.settings import Number, Whole, refusal, shown
 
 _T = TypeVar("_T", int, float)
 

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from towpath.cluster import Cluster
+from towpath.config.settings import Settings
+from towpath.placement.cluster import Cluster
 from towpath.placement.problem import Problem
 from towpath.problems.generate.dcape import Dcape, dcape
+from towpath.problems.generate.hummer import Hummer, hummer
 from towpath.problems.generate.matrix import Matrix, matrix
 from towpath.problems.generate.sbon import Sbon, sbon
 from towpath.problems.generate.sqpr import Sqpr, sqpr
 from towpath.problems.generate.transit_stub import TransitStub, transit_stub
 from towpath.problems.generate.uniform import Uniform, uniform
 from towpath.problems.generate.zhou import Zhou, zhou
-from towpath.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Topology:
 
 
 @dataclass(frozen=True)
-class Workload:
+class GeneratedWorkload:
     parameters: type[Settings]
     make: Callable[[Any, int, Cluster | None], Problem]  # parameters, seed, a cluster or None for the paper's
 
@@ -36,9 +37,10 @@ TOPOLOGIES: Mapping[str, Topology] = {
     "transit_stub": Topology(TransitStub, lambda parameters, seed, folder: transit_stub(parameters, seed)),
     "matrix": Topology(Matrix, lambda parameters, seed, folder: matrix(parameters, folder)),
 }
-WORKLOADS: Mapping[str, Workload] = {
-    "zhou": Workload(Zhou, zhou),
-    "dcape": Workload(Dcape, dcape),
-    "sbon": Workload(Sbon, sbon),
-    "sqpr": Workload(Sqpr, sqpr),
+WORKLOADS: Mapping[str, GeneratedWorkload] = {
+    "zhou": GeneratedWorkload(Zhou, zhou),
+    "dcape": GeneratedWorkload(Dcape, dcape),
+    "sbon": GeneratedWorkload(Sbon, sbon),
+    "sqpr": GeneratedWorkload(Sqpr, sqpr),
+    "hummer": GeneratedWorkload(Hummer, hummer),
 }

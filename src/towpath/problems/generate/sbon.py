@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from towpath.cluster import Cluster
-from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
+from towpath.config.settings import Number, Settings, Whole
+from towpath.placement.cluster import Cluster
+from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
 from towpath.problems.generate.transit_stub import TransitStub, transit_stub
 from towpath.problems.units import Bytes, BytesPerSecond, Seconds
-from towpath.settings import Number, Settings, Whole
 
 
 class Sbon(Settings):
@@ -31,17 +31,20 @@ def sbon(parameters: Sbon | None = None, seed: int = 0, cluster: Cluster | None 
         raise ValueError(f"{p.producers} producers need as many nodes, but there are {len(cluster.nodes)}")
     rng = np.random.default_rng([seed, 1])  # apart from the topology's draws
     rate = p.data_rate / p.tuple_bytes
-    streams: list[Stream] = []
+    streams: list[PlacementStream] = []
     fragments: list[Fragment] = []
-    queries: list[Query] = []
+    queries: list[PlacementQuery] = []
     for name in (f"q{n}" for n in range(1, p.queries + 1)):
         producers = rng.choice(len(cluster.nodes), size=p.producers, replace=False)
         consumer = cluster.nodes[int(rng.integers(len(cluster.nodes)))]
-        own = [Stream(f"{name}.p{n}", cluster.nodes[at].name, rate, p.tuple_bytes) for n, at in enumerate(producers, 1)]
+        own = [
+            PlacementStream(f"{name}.p{n}", cluster.nodes[at].name, rate, p.tuple_bytes)
+            for n, at in enumerate(producers, 1)
+        ]
         aggregator = Operator(
             f"{name}.a", tuple(s.name for s in own), "join", p.cost, p.selectivity, tuple_bytes=p.tuple_bytes
         )
         streams += own
         fragments.append(Fragment(f"{name}.a", name, (aggregator,), own[0].name))
-        queries.append(Query(name, (f"{name}.a",), consumer.name))
+        queries.append(PlacementQuery(name, (f"{name}.a",), consumer.name))
     return Problem(cluster, tuple(streams), tuple(fragments), tuple(queries))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from towpath.cluster import Cluster
-from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
+from towpath.config.settings import Number, Settings, Whole
+from towpath.placement.cluster import Cluster
+from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
 from towpath.problems.generate.draw import some, zipf
 from towpath.problems.generate.ranges import Counts, Shares
 from towpath.problems.generate.uniform import Uniform, uniform
 from towpath.problems.units import Bytes, BytesPerSecond, Seconds
-from towpath.settings import Number, Settings, Whole
 
 
 class Sqpr(Settings):
@@ -41,12 +41,14 @@ def sqpr(parameters: Sqpr | None = None, seed: int = 0, cluster: Cluster | None 
     rng = np.random.default_rng(seed)
     rate = p.data_rate / p.tuple_bytes
     at = rng.integers(len(cluster.nodes), size=p.streams)
-    streams = tuple(Stream(f"s{n}", cluster.nodes[node].name, rate, p.tuple_bytes) for n, node in enumerate(at, 1))
+    streams = tuple(
+        PlacementStream(f"s{n}", cluster.nodes[node].name, rate, p.tuple_bytes) for n, node in enumerate(at, 1)
+    )
     popularity = zipf(rng, p.streams, p.theta)
     least, most = (min(max(n, 2), p.streams) for n in p.ways)
     selectivities: dict[str, float] = {}  # of a join, by its signature
     fragments: list[Fragment] = []
-    queries: list[Query] = []
+    queries: list[PlacementQuery] = []
     for n in range(p.queries):
         query = f"q{n + 1}"
         sink = cluster.nodes[int(rng.integers(len(cluster.nodes)))].name
@@ -61,5 +63,5 @@ def sqpr(parameters: Sqpr | None = None, seed: int = 0, cluster: Cluster | None 
             made.append(Fragment(name, query, (join,), stream.name))
             below = name
         fragments += made
-        queries.append(Query(query, tuple(f.name for f in made), sink))
+        queries.append(PlacementQuery(query, tuple(f.name for f in made), sink))
     return Problem(cluster, streams, tuple(fragments), tuple(queries))

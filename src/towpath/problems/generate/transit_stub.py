@@ -9,9 +9,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import Field
 
-from towpath.cluster import Cluster, Network, Node
+from towpath.config.settings import Number, Settings, Whole
+from towpath.extras import require
+from towpath.placement.cluster import Cluster, Network, Node
 from towpath.problems.units import Seconds
-from towpath.settings import Number, Settings, Whole
 
 Points = NDArray[np.float64]
 Edge = tuple[int, int]
@@ -116,7 +117,8 @@ class _Graph:
 
     def routes(self, routing: str, diameter: float) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
         """Latencies, and towards each node (row) the next hop from every other."""
-        # Here, because importing it takes as long as the rest of the command line together.
+        # Here, because not every installation has it, and importing it takes long.
+        require("planners", "the topology transit_stub", "scipy")
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import shortest_path
 

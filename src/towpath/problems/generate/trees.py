@@ -6,30 +6,30 @@ from dataclasses import dataclass
 
 
 @dataclass(eq=False)
-class Segment:
+class ChainSegment:
     """A stream or a join, and the chain of single-stream operators above it."""
 
-    below: tuple[Segment, ...] = ()
+    below: tuple[ChainSegment, ...] = ()
     singles: int = 0
 
     def depth(self) -> int:
         return self.singles + (1 + max(s.depth() for s in self.below) if self.below else 0)
 
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[ChainSegment]:
         """Those below first."""
         return [s for below in self.below for s in below.segments()] + [self]
 
-    def longest(self) -> list[Segment]:
+    def longest(self) -> list[ChainSegment]:
         deepest = max(self.below, key=lambda s: len(s.longest()), default=None)
         return [*deepest.longest(), self] if deepest else [self]
 
 
-def join_tree(operators: int, streams: int, depth: int, joins: str, singles_at: str = "everywhere") -> Segment:
+def join_tree(operators: int, streams: int, depth: int, joins: str, singles_at: str = "everywhere") -> ChainSegment:
     """A tree with exactly that many operators, streams and operators on the longest path; ValueError if none has.
 
     Single-stream operators are `everywhere`, or only at the `streams`, before the first join.
     """
-    leaves = [Segment() for _ in range(streams)]
+    leaves = [ChainSegment() for _ in range(streams)]
     root = _balanced(leaves) if joins == "balanced" else _left_deep(leaves)
     singles = operators - (streams - 1)
     if singles < 0:
@@ -47,7 +47,7 @@ def join_tree(operators: int, streams: int, depth: int, joins: str, singles_at: 
     return root
 
 
-def _lengthen(root: Segment, places: list[Segment], depth: int) -> None:
+def _lengthen(root: ChainSegment, places: list[ChainSegment], depth: int) -> None:
     """One more operator in the shortest chain where it does not make the tree deeper; streams before joins."""
     for place in sorted(places, key=lambda s: (s.singles, bool(s.below))):
         place.singles += 1
@@ -57,15 +57,15 @@ def _lengthen(root: Segment, places: list[Segment], depth: int) -> None:
     raise ValueError(f"so many operators do not fit into a depth of {depth}")
 
 
-def _balanced(parts: list[Segment]) -> Segment:
+def _balanced(parts: list[ChainSegment]) -> ChainSegment:
     if len(parts) == 1:
         return parts[0]
-    pairs = [Segment((left, right)) for left, right in zip(parts[::2], parts[1::2], strict=False)]
+    pairs = [ChainSegment((left, right)) for left, right in zip(parts[::2], parts[1::2], strict=False)]
     return _balanced(pairs + parts[len(pairs) * 2 :])
 
 
-def _left_deep(parts: list[Segment]) -> Segment:
+def _left_deep(parts: list[ChainSegment]) -> ChainSegment:
     root = parts[0]
     for part in parts[1:]:
-        root = Segment((root, part))
+        root = ChainSegment((root, part))
     return root

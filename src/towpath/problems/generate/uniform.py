@@ -6,9 +6,9 @@ import math
 
 from pydantic import Field
 
-from towpath.cluster import Cluster, Network, Node
+from towpath.config.settings import Number, Settings, Whole
+from towpath.placement.cluster import Cluster, Network, Node
 from towpath.problems.units import Bytes, BytesPerSecond, Seconds
-from towpath.settings import Number, Settings, Whole
 
 
 class Uniform(Settings):

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field
 
-from towpath.cluster import Cluster, Node
-from towpath.placement.problem import Fragment, Operator, Problem, Query, Stream
+from towpath.config.settings import Number, Settings, Whole
+from towpath.placement.cluster import Cluster, Node
+from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
 from towpath.problems.generate.draw import some, spread, zipf
 from towpath.problems.generate.ranges import Counts, Shares
 from towpath.problems.generate.uniform import Uniform, uniform
 from towpath.problems.units import Bytes, BytesPerSecond, Seconds
-from towpath.settings import Number, Settings, Whole
 
 SINK = "sink"
 
@@ -75,15 +75,16 @@ def _cluster(p: Zhou) -> Cluster:
     return replace(workers, nodes=(*workers.nodes, Node(SINK, cpu=0.0)))
 
 
-def _streams(p: Zhou, cluster: Cluster) -> tuple[Stream, ...]:
+def _streams(p: Zhou, cluster: Cluster) -> tuple[PlacementStream, ...]:
     workers = [node.name for node in cluster.nodes if node.cpu > 0]
     number = p.streams_per_node * len(workers)
     return tuple(
-        Stream(f"s{n + 1}", workers[n % len(workers)], 1 / p.interarrival, p.tuple_bytes) for n in range(number)
+        PlacementStream(f"s{n + 1}", workers[n % len(workers)], 1 / p.interarrival, p.tuple_bytes)
+        for n in range(number)
     )
 
 
-def _chosen_streams(p: Zhou, rng: Generator, streams: tuple[Stream, ...]) -> list[list[Stream]]:
+def _chosen_streams(p: Zhou, rng: Generator, streams: tuple[PlacementStream, ...]) -> list[list[PlacementStream]]:
     popularity = zipf(rng, len(streams), p.theta)
     least, most = (min(max(n, 1), len(streams)) for n in p.streams_per_query)
     numbers = rng.integers(least, most, size=p.queries, endpoint=True)
@@ -107,18 +108,18 @@ class _Builder:
     sink: str | None
     common: dict[tuple[str, int], float] = field(default_factory=dict)  # selectivities of the filters to be shared
     fragments: list[Fragment] = field(default_factory=list)
-    queries: list[Query] = field(default_factory=list)
+    queries: list[PlacementQuery] = field(default_factory=list)
 
-    def add_query(self, name: str, inputs: list[tuple[Stream, int]]) -> None:
+    def add_query(self, name: str, inputs: list[tuple[PlacementStream, int]]) -> None:
         drafts = [self._filtered(name, stream, length) for stream, length in inputs]
         top = drafts[0]
         for number, other in enumerate(drafts[1:], start=1):
             top = self._joined(f"{name}.j{number}", top, other)
         made = _together(name, drafts) if self.p.fragmenter == "one_per_stream" else _apart(name, drafts)
         self.fragments += made
-        self.queries.append(Query(name, tuple(f.name for f in made), self.sink))
+        self.queries.append(PlacementQuery(name, tuple(f.name for f in made), self.sink))
 
-    def _filtered(self, query: str, stream: Stream, length: int) -> _Draft:
+    def _filtered(self, query: str, stream: PlacementStream, length: int) -> _Draft:
         draft = _Draft(stream.name, stream.name, stream.rate)
         alike = True  # equal signatures must emit equal streams: what is shared is a prefix of the filters
         for number in range(1, length + 1):

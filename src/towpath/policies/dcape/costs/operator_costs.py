@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from towpath.cost.dcape import join_cost, stateless_cost
+from towpath.placement.costs.dcape import join_cost, stateless_cost
 from towpath.placement.problem import Operator
 from towpath.policies.dcape.known import CostTable, Known
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from towpath.policies.dcape.connections import gained
-from towpath.policies.dcape.known import CostTable, Known, Limits, Suggestion
+from towpath.policies.dcape.known import CostTable, Known, ProcessorLimits, Suggestion
 
 
-def suggest(costs: CostTable, before: Mapping[str, float], known: Known, limits: Limits) -> Iterator[Suggestion]:
+def suggest(
+    costs: CostTable, before: Mapping[str, float], known: Known, limits: ProcessorLimits
+) -> Iterator[Suggestion]:
     worse = {i: costs.degradation(i, before.get(i, 0.0)) for i in costs.processors}
     degraded = [i for i in sorted(worse, key=lambda i: -worse[i]) if worse[i] > limits.options.degraded]
     targets = [i for i in limits.processors(known) if i not in degraded]
@@ -19,7 +21,7 @@ def suggest(costs: CostTable, before: Mapping[str, float], known: Known, limits:
 
 
 def _moves(
-    processor: str, targets: list[str], costs: CostTable, known: Known, limits: Limits
+    processor: str, targets: list[str], costs: CostTable, known: Known, limits: ProcessorLimits
 ) -> Iterator[tuple[str, str]]:
     """The fragments of a processor with the best target of each, best first."""
     found = []

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from towpath.policies.dcape.known import CostTable, Known, Limits, Suggestion
+from towpath.policies.dcape.known import CostTable, Known, ProcessorLimits, Suggestion
 
 
-def suggest(costs: CostTable, before: Mapping[str, float], known: Known, limits: Limits) -> Iterator[Suggestion]:
+def suggest(
+    costs: CostTable, before: Mapping[str, float], known: Known, limits: ProcessorLimits
+) -> Iterator[Suggestion]:
     targets = limits.processors(known)
     for source in known.alive:
         for fragment in limits.fragments(known, source):

@@ -1,0 +1,1 @@
+"""towpath from Python: check, explain, run, read and watch a job."""

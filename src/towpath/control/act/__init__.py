@@ -1,0 +1,1 @@
+"""Carries decisions out: the engine and what goes on beside it."""

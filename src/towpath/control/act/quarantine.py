@@ -1,0 +1,174 @@
+"""Carriers that keep failing: the query at fault is found and set aside, everything else goes on.
+
+Which fragment it is, tries tell (search.py). If it is none of them and the carrier has never done anything, its
+fragments are divided over two new carriers with narrower plans, and so on, until a plan that fails has one fragment.
+Otherwise it is the machine, the storage or the streams: the carrier is started again once in a while, for as long as it
+takes.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from towpath.control.decide.controller import Controller, Instruction
+from towpath.control.decide.search import Cause, Tries, Verdict, search
+from towpath.control.state.history import EventKind
+from towpath.errors import RuntimeFailure
+from towpath.runtime.carriers import CarrierFailed, CarrierStumbled, Runtime, TriedOut
+
+log = logging.getLogger(__name__)
+
+AGAIN_S = 20.0
+
+Decision = Callable[[], AbstractContextManager[list[Instruction]]]
+
+
+@dataclass
+class _Case:
+    """A carrier that is looked into."""
+
+    message: str  # why it fails
+    epoch: int
+    tries: Tries
+
+
+class Quarantine:
+    def __init__(
+        self,
+        controller: Controller,
+        node: Callable[[str], Runtime],
+        decision: Decision,
+        untouched: Callable[[str], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._controller = controller
+        self._node = node
+        self._decision = decision
+        self._untouched = untouched
+        self._clock = clock
+        self._cases: dict[str, _Case] = {}
+        self._again_at: dict[str, float] = {}
+        self._told: dict[str, set[str]] = {}  # of carriers that do not get well
+        self._hurry = False
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._cases or self._again_at)
+
+    @contextmanager
+    def in_a_hurry(self) -> Iterator[None]:
+        """Somebody waits for all that there is to be done: a carrier that does not get well is an error."""
+        self._hurry = True
+        try:
+            yield
+        finally:
+            self._hurry = False
+
+    def hear(self, event: CarrierStumbled | CarrierFailed | TriedOut) -> None:
+        match event:
+            case CarrierStumbled(carrier, message):
+                self._tell(
+                    carrier, EventKind.CARRIER_RESTARTED, f"carrier {carrier} stopped: {message}; it is started again"
+                )
+            case CarrierFailed(carrier, message, outside):
+                self._tell(carrier, EventKind.CARRIER_FAILED, f"carrier {carrier} stopped again and again: {message}")
+                self._begin(carrier, message, outside)
+            case TriedOut(carrier, failure, outside):
+                self._go_on(carrier, failure, outside)
+
+    def well(self, carrier: str) -> None:
+        """It has done a micro-batch."""
+        self._told.pop(carrier, None)
+
+    def _tell(self, carrier: str, kind: EventKind, text: str) -> None:
+        """Once, until the carrier does a micro-batch: it may fail the same way for days."""
+        told = self._told.setdefault(carrier, set())
+        if text not in told:
+            told.add(text)
+            with self._decision():
+                self._controller.add_history(kind, text, nodes=[self._controller.state.carriers[carrier].node])
+
+    def _begin(self, carrier: str, message: str, outside: bool) -> None:
+        if not self._controller.runs(carrier):
+            return
+        if outside:
+            self._wait(carrier, message)
+        else:
+            tries = search(self._controller.calculated(carrier))
+            self._cases[carrier] = _Case(message, self._controller.state.carriers[carrier].epoch, tries)
+            self._try(carrier, next(tries))
+
+    def _go_on(self, carrier: str, failure: str | None, outside: bool) -> None:
+        case = self._cases.get(carrier)
+        if case is None:
+            return
+        if failure is not None and outside:
+            del self._cases[carrier]
+            self._wait(carrier, failure)
+            return
+        try:
+            self._try(carrier, case.tries.send(failure is None))
+        except StopIteration as found:
+            del self._cases[carrier]
+            self._judge(carrier, case.message, found.value)
+
+    def look(self) -> None:
+        """Lets go of carriers that others have taken over or nobody needs, and starts those again that have waited."""
+        for carrier, case in list(self._cases.items()):
+            record = self._controller.state.carriers[carrier]
+            if record.epoch != case.epoch or not self._controller.runs(carrier):
+                del self._cases[carrier]
+        for carrier, at in list(self._again_at.items()):
+            if at <= self._clock():
+                del self._again_at[carrier]
+                self._restart(carrier)
+
+    def _try(self, carrier: str, fragments: tuple[int, ...]) -> None:
+        record, present = self._controller.state.carriers[carrier], set(self._controller.present(carrier))
+        rows = [row for fragment in fragments if fragment in present for row in self._controller.rows_of(fragment)]
+        without = set(self._controller.calculated(carrier)) - set(fragments)
+        log.info("carrier %s is tried with %d of its fragments", carrier, len(fragments))
+        banned = [*self._controller.banned(carrier), *sorted(without)]
+        self._node(carrier).try_out(carrier, record.template, record.epoch, rows, banned)
+
+    def _judge(self, carrier: str, message: str, verdict: Verdict) -> None:
+        present = self._controller.present(carrier)
+        alone = len(present) == 1
+        if verdict.cause is Cause.CARRIER and present and self._untouched(carrier):
+            verdict = Verdict(Cause.FRAGMENTS, tuple(present)) if alone else self._divide(carrier, present, message)
+        if verdict.cause is Cause.FRAGMENTS:
+            self._set_aside(carrier, verdict.guilty, message)
+        elif verdict.cause is Cause.GONE:
+            self._restart(carrier)
+        elif verdict.cause is Cause.CARRIER:
+            self._wait(carrier, message)
+
+    def _divide(self, carrier: str, fragments: list[int], message: str) -> Verdict:
+        used = [fragment for fragment in fragments if self._controller.users(fragment)]
+        middle = len(used) // 2
+        with self._decision() as todo:
+            for fragment in set(fragments) - set(used):  # on its way here
+                todo += self._controller.set_aside(fragment, message)
+            todo += self._controller.divide(carrier, (used[:middle], used[middle:]), message)
+        return Verdict(Cause.DIVIDED)
+
+    def _set_aside(self, carrier: str, guilty: tuple[int, ...], message: str) -> None:
+        with self._decision() as todo:
+            for fragment in guilty:
+                todo += self._controller.set_aside(fragment, message)
+            todo += self._controller.restart(carrier)
+
+    def _restart(self, carrier: str) -> None:
+        with self._decision() as todo:
+            todo += self._controller.restart(carrier)
+
+    def _wait(self, carrier: str, message: str) -> None:
+        if self._hurry:
+            raise RuntimeFailure(f"carrier {carrier} stopped: {message}")
+        self._again_at[carrier] = self._clock() + AGAIN_S
+        text = f"carrier {carrier} fails whatever it is to do: {message}; it is started again every {AGAIN_S:g} s"
+        self._tell(carrier, EventKind.CARRIER_FAILED, text)

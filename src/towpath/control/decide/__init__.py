@@ -1,0 +1,1 @@
+"""What follows from what is known: pure functions and state, without clocks, threads, files or Spark."""

@@ -1,0 +1,1 @@
+"""What a running job does, as figures that decisions are made from."""

@@ -1,0 +1,1 @@
+"""What the controller knows: records, and the lists it looks them up in."""

@@ -1,0 +1,52 @@
+"""One more query for a node that runs many: when is its first result there, and does anything restart?"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from towpath.errors import RuntimeFailure
+from towpath.lab.bench.shared import Shared, SharedRequests, opened
+from towpath.lab.bench.steps import Pace, Say, observe
+from towpath.lab.bench.workloads import KINDS
+from towpath.runtime.carriers import BatchDone
+
+# Matches about fifty rows of every second, so the first trigger that sees the query has a result for it.
+SQL = "SELECT channel, price FROM trades WHERE channel = 7 AND price > 1.5"
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Late:
+    """How a late query fared."""
+
+    running: int  # queries before it
+    triggers: int  # that ended until its first result was visible
+    seconds: float
+    carriers_started: int
+
+
+def submit_one(n: int, pace: Pace, rate: int, cores: int, say: Say) -> Late:
+    with opened(SharedRequests(KINDS["alerts"], say), rate, cores) as shared:
+        shared.grow_to(n)
+        observe(shared, n, pace, say)
+        say("submitting one more")
+        return _submit(shared, n)
+
+
+def _submit(shared: Shared, n: int) -> Late:
+    running = shared.running
+    shared.triggers()
+    before = len(running.engine.carriers)
+    begin = time.monotonic()
+    running.submit("late", SQL)
+    triggers = restarts = 0
+    while time.monotonic() - begin < PATIENCE_S:
+        time.sleep(0.05)
+        done = [e for e in running.engine.poll() if isinstance(e, BatchDone)]
+        triggers += len(done)
+        restarts += sum(e.first for e in done)
+        if done and running.results("late").num_rows:
+            started = len(running.engine.carriers) - before + restarts
+            return Late(n, triggers, time.monotonic() - begin, started)
+    raise RuntimeFailure(f"a query submitted to {n:,} running ones had no result after {PATIENCE_S:.0f} s")

@@ -1,0 +1,168 @@
+"""One performance: the market runs, a rush comes to one node and is spread, queries come and go, all is checked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from towpath.api.monitor import Figures, Monitor, Rate
+from towpath.api.reader import Reader
+from towpath.api.running import start
+from towpath.control.journal.journal import Journal
+from towpath.control.state.fence import UNDECIDED, MoveStep
+from towpath.control.state.records import MoveRecord
+from towpath.job import QueryDef
+from towpath.lab.demo.check import Checked, check
+from towpath.lab.demo.market import RUSHED, Market
+from towpath.lab.demo.memory import resident_bytes
+from towpath.runtime.carriers import CarrierEvent
+from towpath.store.layout import Store
+
+SAMPLE_ROWS = 5
+SHOWN_MOVES = 5
+ARRIVING_S = 15.0  # at most, for the first moves to arrive when the market closes: a slow machine begins late
+
+
+@dataclass(frozen=True)
+class NodeFigures:
+    node: str
+    fragments: int
+    load: float  # share of its cores
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What there is to see at a moment."""
+
+    figures: Figures
+    nodes: tuple[NodeFigures, ...]
+    moving: int  # fragments on their way to another node
+    moved: int  # those that answer from there
+    newest_moves: tuple[str, ...]
+    elapsed_s: float
+    events: int  # of the market that every carrier has processed
+    events_per_s: float
+    behind_s: float  # the market's own time against the clock
+    submitted: int
+    withdrawn: int
+    heap_bytes: int = 0
+    resident_bytes: int = 0
+
+
+class Play:
+    def __init__(self, market: Market, store: Path, cores: int) -> None:
+        """Starts Spark and everything."""
+        self._market = market
+        self._store = store
+        self._running = start(market.job(store, cores))
+        self._monitor = Monitor(self._running.engine.controller, Store(store))
+        self._rate = Rate()
+        # The market opened when the job began, before its carriers were started.
+        with closing(Journal(Store(store).journal, read_only=True)) as journal:
+            self._begun = time.monotonic() - (time.time() - journal.anchor_us / 1e6)
+        self._submitted = self._withdrawn = 0
+
+    def run(self, look: Callable[[], None]) -> None:
+        """`look` is called a few times a second."""
+
+        begun, arrived = threading.Event(), threading.Event()
+
+        def watch(events: list[CarrierEvent]) -> None:
+            self._monitor.hear(events)
+            if all(carrier.last >= 0 for carrier in self._running.engine.carriers):
+                begun.set()
+            steps = {move.step for move in self._running.engine.controller.state.moves.values()}
+            if steps & {MoveStep.DRAINING, MoveStep.DONE} or not steps & UNDECIDED:
+                arrived.set()
+            else:
+                arrived.clear()
+            look()
+
+        def run_until(second: float, stopped: threading.Event | None = None) -> None:
+            left = self._begun + second - time.monotonic()
+            self._running.run(seconds=max(0.0, left), stopped=stopped, watch=watch)
+
+        earliest, latest = self._market.rush_s
+        run_until(earliest)
+        run_until(latest, begun)  # a slow machine is given time to start everything before the rush
+        # Together: a policy begins anew when queries have come or gone, and then has to see for a while what they do.
+        self._change_queries()
+        self._rush()
+        run_until(self._market.seconds)
+        run_until(self._market.seconds + ARRIVING_S, arrived)
+
+    def scene(self) -> Scene:
+        figures = self._monitor.figures()
+        now = time.monotonic()
+        elapsed_s = now - self._begun
+        events = self._market.events(figures.event_us)
+        behind_s = min(elapsed_s, self._market.seconds) - self._market.seconds_until(figures.event_us)
+        rate = self._rate.note(now, events)
+        moves = list(self._running.engine.controller.state.moves.values())
+        return Scene(
+            figures,
+            tuple(self._nodes()),
+            sum(move.step in UNDECIDED for move in moves),
+            sum(move.step in (MoveStep.DRAINING, MoveStep.DONE) for move in moves),
+            tuple(self._told(move) for move in moves[-SHOWN_MOVES:]),
+            elapsed_s,
+            events,
+            rate,
+            max(0.0, behind_s),
+            self._submitted,
+            self._withdrawn,
+        )
+
+    def _nodes(self) -> Iterator[NodeFigures]:
+        assert self._running.loop is not None, "the market has a policy"
+        situation = self._running.loop.situation
+        places = Counter(map(situation.node_of, situation.fragments))
+        for node in situation.cores:
+            yield NodeFigures(node, places[node], situation.load(node))
+
+    def _told(self, move: MoveRecord) -> str:
+        state = self._running.engine.controller.state
+        source, target = state.fragments[move.source], state.fragments[move.target]
+        here, there = (state.carriers[f.carrier].node for f in (source, target))
+        names = {state.queries[p.query].name for p in state.parts.values() if p.fragment == source.id}
+        return f"{', '.join(sorted(names))}: {here} -> {there}, {move.step} ({move.reason})"
+
+    def sample(self) -> tuple[str, pa.Table]:
+        """A query and its newest results."""
+        name, sql = next(iter(self._market.queries.items()))
+        rows = self._running.results(name)
+        return sql, rows.slice(max(0, rows.num_rows - SAMPLE_ROWS))
+
+    def with_memory(self) -> Scene:
+        """The same, with what it takes; finding that out takes a moment."""
+        return replace(self.scene(), heap_bytes=self._running.engine.heap_bytes, resident_bytes=resident_bytes())
+
+    def drain(self) -> None:
+        self._running.drain(self._monitor.hear)
+
+    def stop(self) -> None:
+        self._running.stop()
+
+    def check(self) -> Iterator[Checked]:
+        with self._market.recorded() as recorded:
+            yield from check(Reader(self._store), self._running.job.catalog, recorded)
+
+    def _rush(self) -> None:
+        rush = {name: {"sql": sql, "node": RUSHED, "from": "now"} for name, sql in self._market.rush.items()}
+        self._running.submit_all({name: QueryDef.model_validate(query) for name, query in rush.items()})
+        self._submitted += len(rush)
+
+    def _change_queries(self) -> None:
+        for name in self._market.late_comers:
+            self._running.submit(name, self._market.queries[name])
+            self._submitted += 1
+        for name in self._market.leavers:
+            self._running.withdraw(name)
+            self._withdrawn += 1

@@ -1,0 +1,16 @@
+"""Experiments of the papers on real Spark: every node is a Spark Connect server of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from towpath.lab.reproduce.live.buffers import buffers
+from towpath.lab.reproduce.live.redistribution import redistribution
+from towpath.lab.reproduce.live.throughput import throughput
+from towpath.lab.reproduce.report import Experiment
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    "dcape-fig5-live": throughput,
+    "dcape-fig6-live": redistribution,
+    "hummer-fig5": buffers,
+}

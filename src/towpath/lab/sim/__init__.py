@@ -1,0 +1,67 @@
+"""A simulator of fragments over many nodes: deterministic by seed, tuple by tuple. docs/design/simulator.md"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from towpath.lab.sim.encode import Service, Services
+from towpath.lab.sim.faults import Crash, Cut, Drift, Fault, random_walk
+from towpath.lab.sim.moves import Protocol
+from towpath.lab.sim.outcome import SimulationOutcome
+from towpath.lab.sim.runtime import Progress, Simulation
+from towpath.lab.sim.sources import STEADY, Profile, Profiles, bursts
+from towpath.placement.problem import Placement, Problem
+from towpath.runtime.actors import Actors
+
+__all__ = [
+    "Crash",
+    "Cut",
+    "Drift",
+    "Fault",
+    "Profile",
+    "Profiles",
+    "Progress",
+    "Protocol",
+    "Service",
+    "Services",
+    "Simulation",
+    "SimulationOutcome",
+    "bursts",
+    "random_walk",
+    "simulate",
+]
+
+
+def simulate(
+    problem: Problem,
+    placement: Placement,
+    seconds: float,
+    *,
+    actors: Actors | None = None,
+    seed: int = 0,
+    profile: Profiles = STEADY,
+    service: Services = "fixed",
+    faults: Iterable[Fault] = (),
+    move: Protocol = "pause",
+    record: float = 1.0,
+    progress: Progress | None = None,
+) -> SimulationOutcome:
+    """Runs a placement for so many simulated seconds, while `actors` decide what moves.
+
+    `profile` says how streams vary, `service` how the work of operators does; `record` is the length of the windows of
+    the outcome's tables.
+    """
+    simulation = Simulation(
+        problem,
+        placement,
+        seconds,
+        actors=actors,
+        seed=seed,
+        profile=profile,
+        service=service,
+        faults=faults,
+        move=move,
+        record=record,
+    )
+    simulation.run(progress)
+    return simulation.outcome()

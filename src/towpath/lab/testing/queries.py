@@ -1,0 +1,288 @@
+"""Random query shapes of every kind the language has, over the streams of a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from towpath.lab.testing.shapes import InputShape, SelectShape, Shape
+from towpath.schema import Catalog, Column, Stream, Type
+
+MOST_QUERIES = 40  # of a workload
+# `{c}` is a column. A condition holds for some tuples and not for others, whatever the constants are.
+CONDITIONS: dict[Type, tuple[str, ...]] = {
+    Type.INT: (
+        "{c} = $key",
+        "{c} > $key",
+        "{c} <> $key",
+        "{c} IN ($key, $key, $int)",
+        "{c} BETWEEN $key AND $int",
+        "({c} < $key OR {c} > $int)",
+        "{c} % 3 = $bit",
+        "{c} + 1 <= $int",
+        "abs({c}) >= $key",
+        "{c} IS NOT NULL",
+        "CASE WHEN {c} > $key THEN 1 ELSE 0 END = 1",
+    ),
+    Type.DOUBLE: (
+        "{c} > $double",
+        "{c} <= $double",
+        "{c} * 2 - 1 < $double",
+        "{c} / $small >= $double",
+        "({c} < $double OR {c} IS NULL)",
+        "NOT ({c} BETWEEN 0 AND $double)",
+        "floor({c}) % 2 = $bit",
+        "sqrt(abs({c})) < $int",
+        "round({c}, 1) <> $double",
+    ),
+    Type.STRING: (
+        "{c} = $text",
+        "{c} <> $text",
+        "{c} IN ($text, $text, $text)",
+        "{c} LIKE $pattern",
+        "NOT ({c} LIKE $pattern)",
+        "{c} IS NULL",
+        "{c} >= $text",
+        "upper({c}) = upper($text)",
+        "length({c}) > $small",
+        "starts_with({c}, $letter)",
+        "coalesce({c}, $text) <> $text",
+    ),
+    Type.BOOLEAN: ("{c}", "NOT {c}", "{c} IS NULL", "({c} OR {c} IS NULL)"),
+    Type.TIMESTAMP: ("{c} >= TIMESTAMP $second", "{c} < $second", "second({c}) % 2 = $bit", "{c} IS NOT NULL"),
+    Type.DATE: ("{c} = DATE $day", "{c} > $day", "{c} <> DATE $day", "day({c}) <= $small"),
+}
+CONDITIONS[Type.BIGINT] = CONDITIONS[Type.INT]
+
+COMPUTED: dict[Type, tuple[str, ...]] = {
+    Type.INT: (
+        "{c} * 2 + $int",
+        "{c} / $bit",
+        "{c} % $bit",
+        "- {c}",
+        "coalesce({c}, $int)",
+        "CAST({c} AS STRING)",
+        "CASE WHEN {c} > $key THEN 'high' WHEN {c} = $key THEN 'equal' ELSE 'low' END",
+        "if({c} > $key, {c}, NULL)",
+        "power({c}, 2)",
+    ),
+    Type.DOUBLE: (
+        "{c} * 1.5",
+        "round({c}, 1)",
+        "round({c})",
+        "floor({c})",
+        "ceil({c})",
+        "CAST({c} AS BIGINT)",
+        "least({c}, $double)",
+        "greatest({c}, $int, 1)",
+        "ln({c})",
+        "sqrt({c})",
+        "exp({c} / 100)",
+        "abs({c} - $double)",
+    ),
+    Type.STRING: (
+        "upper({c})",
+        "lower({c})",
+        "trim({c})",
+        "length({c})",
+        "substring({c}, 2)",
+        "substring({c}, 1, $small)",
+        "{c} || '-' || {c}",
+        "concat({c}, $text)",
+        "nullif({c}, $text)",
+    ),
+    Type.BOOLEAN: ("NOT {c}", "{c} IS NULL", "if({c}, 'yes', 'no')", "CAST({c} AS INT)"),
+    Type.TIMESTAMP: ("CAST({c} AS DATE)", "minute({c})", "second({c})", "{c} > TIMESTAMP $second"),
+    Type.DATE: ("year({c})", "month({c})", "day({c})", "CAST({c} AS TIMESTAMP)", "CAST({c} AS STRING)"),
+}
+COMPUTED[Type.BIGINT] = COMPUTED[Type.INT]
+
+COUNTS = ("count(*)", "count({c})", "count(DISTINCT {c})")
+EXTREMES = ("min({c})", "max({c})")
+NUMERIC = ("sum({c})", "avg({c})", "stddev({c})", "max({c}) - min({c})", "sum({c} * 2) / count(*)", "avg({c} + $int)")
+WINDOW_TIMES = ("window_start", "window_end")
+
+# Each further input multiplies a join's answer, so the windows shrink with the number of inputs.
+JOIN_RANGES = {
+    2: ("500 MS", "1 SECOND", "2 SECONDS", "3 SECONDS"),
+    3: ("250 MS", "500 MS", "1 SECOND"),
+    4: ("250 MS", "500 MS"),
+    5: ("250 MS", "500 MS"),
+}
+WINDOWS = (
+    "[RANGE 5 SECONDS]",
+    "[RANGE 10 SECONDS]",
+    "[RANGE 10 SECONDS SLIDE 5 SECONDS]",
+    "[RANGE 6 SECONDS SLIDE 2 SECONDS]",
+    "[RANGE 3000 MS SLIDE 500 MS]",
+    "[RANGE 1 MINUTE]",
+)
+JOINED_WINDOWS = ("[RANGE 1 SECOND]", "[RANGE 2 SECONDS SLIDE 1 SECOND]", "[RANGE 3 SECONDS]")
+
+Columns = Sequence[tuple[str, Type]]  # the text of a column, such as @0.price, and its type
+
+
+def random_shape(rng: Random, catalog: Catalog) -> Shape:
+    kinds = (_filter, _filter, _aggregate, _aggregate, _join, _join, _aggregate_of_join, _aggregate_of_derived, _union)
+    return rng.choice(kinds)(rng, catalog)
+
+
+def random_shapes(
+    rng: Random, catalog: Catalog, shape: Callable[[Random, Catalog], Shape] = random_shape
+) -> list[Shape]:
+    """Up to half as many as a workload has queries, some of them rearranged."""
+    shapes = [shape(rng, catalog) for _ in range(rng.randint(1, MOST_QUERIES // 2))]
+    return [*shapes, *(one.rearranged(rng) for one in shapes if rng.random() < 0.4)]
+
+
+def random_cuttable_shape(rng: Random, catalog: Catalog) -> Shape:
+    """Of a query that can run in pieces on different nodes."""
+    return rng.choice((_aggregate_of_join, _aggregate_of_derived))(rng, catalog)
+
+
+def _filter(rng: Random, catalog: Catalog) -> Shape:
+    stream = _random_stream(rng, catalog)
+    columns = _columns_of(stream, 0)
+    conditions = _conditions(rng, columns, rng.randint(0, 3))
+    return Shape((SelectShape(_items(rng, columns), (InputShape(stream.name),), conditions=conditions),))
+
+
+def _aggregate(rng: Random, catalog: Catalog) -> Shape:
+    stream = _random_stream(rng, catalog)
+    columns = _columns_of(stream, 0)
+    inputs = (InputShape(stream.name, rng.choice(WINDOWS)),)
+    return Shape((_grouped(rng, columns, inputs, conditions=_conditions(rng, columns, rng.randint(0, 2))),))
+
+
+def _join(rng: Random, catalog: Catalog) -> Shape:
+    streams = _random_streams(rng, catalog, rng.choice((2, 2, 2, 2, 2, 3, 3, 4, 5)))
+    return Shape((_joined(rng, streams),))
+
+
+def _aggregate_of_join(rng: Random, catalog: Catalog) -> Shape:
+    """The window of the join is the window of the aggregate too."""
+    streams = _random_streams(rng, catalog, 2)
+    window = rng.choice(JOINED_WINDOWS)
+    columns = [c for number, stream in enumerate(streams) for c in _columns_of(stream, number)]
+    inputs = tuple(InputShape(stream.name, window) for stream in streams)
+    return Shape((_grouped(rng, columns, inputs, _ties(rng, streams), _join_conditions(rng, streams)),))
+
+
+def _aggregate_of_derived(rng: Random, catalog: Catalog) -> Shape:
+    streams = _random_streams(rng, catalog, rng.choice((2, 2, 3)))
+    inner = _joined(rng, streams, computed=False)
+    types = {text: type_ for number, stream in enumerate(streams) for text, type_ in _columns_of(stream, number)}
+    columns = [(f"@0.c{position}", types[item]) for position, item in enumerate(inner.items)]
+    inputs = (InputShape(inner, rng.choice(WINDOWS)),)
+    return Shape((_grouped(rng, columns, inputs, conditions=_conditions(rng, columns, rng.randint(0, 1))),))
+
+
+def _union(rng: Random, catalog: Catalog) -> Shape:
+    """The same columns of several streams, or of one stream under several conditions."""
+    streams = _random_streams(rng, catalog, rng.randint(2, 3))
+    shared = [c for c in _columns_of(streams[0], 0) if all(c in _columns_of(s, 0) for s in streams)]
+    items = tuple(text for text, _ in rng.sample(shared, min(len(shared), 3))) or ("1",)
+    selects = [
+        SelectShape(items, (InputShape(s.name),), conditions=_conditions(rng, _columns_of(s, 0), rng.randint(0, 2)))
+        for s in streams
+    ]
+    return Shape(tuple(selects))
+
+
+def _joined(rng: Random, streams: Sequence[Stream], computed: bool = True) -> SelectShape:
+    columns = [c for number, stream in enumerate(streams) for c in _columns_of(stream, number)]
+    inputs = tuple(InputShape(s.name, f"[RANGE {rng.choice(JOIN_RANGES[len(streams)])}]") for s in streams)
+    items = _items(rng, columns, computed)
+    return SelectShape(items, inputs, _ties(rng, streams), _join_conditions(rng, streams))
+
+
+def _ties(rng: Random, streams: Sequence[Stream]) -> tuple[str, ...]:
+    return tuple(f"@{rng.randrange(number)}.k = @{number}.k" for number in range(1, len(streams)))
+
+
+def _join_conditions(rng: Random, streams: Sequence[Stream]) -> tuple[str, ...]:
+    """Filters on single inputs, and sometimes a comparison across two of them."""
+    conditions: list[str] = []
+    for number, stream in enumerate(streams):
+        conditions += _conditions(rng, _columns_of(stream, number), rng.randint(0, 1))
+    numbers = [[text for text, type_ in _columns_of(s, n) if type_.numeric] for n, s in enumerate(streams)]
+    if rng.choice((False, True)):
+        left, right = rng.choice(numbers[0]), rng.choice(numbers[-1])
+        conditions.append(f"{left} {rng.choice(('<=', '<>', '>'))} {right} + $small")
+    return tuple(conditions)
+
+
+def _grouped(
+    rng: Random,
+    columns: Columns,
+    inputs: tuple[InputShape, ...],
+    ties: tuple[str, ...] = (),
+    conditions: tuple[str, ...] = (),
+) -> SelectShape:
+    groups = dict(_group(rng, columns) for _ in range(rng.randint(0, 2)))
+    aggregates = tuple(_aggregate_call(rng, columns) for _ in range(rng.randint(1, 3)))
+    times = tuple(rng.sample(WINDOW_TIMES, rng.randint(0, 2)))
+    having: tuple[str, ...] = rng.choice(
+        ((), (), ("count(*) > $small",), (f"count({columns[0][0]}) <= $int", "count(*) <> 1"))
+    )
+    having += tuple(rng.choice(CONDITIONS[t]).format(c=f"({g})") for g, t in groups.items() if rng.random() < 0.2)
+    computed = tuple(rng.choice(COMPUTED[t]).format(c=f"({g})") for g, t in groups.items() if rng.random() < 0.4)
+    shown = tuple(g for g in groups if rng.random() < 0.9)
+    return SelectShape((*shown, *computed, *aggregates, *times), inputs, ties, conditions, tuple(groups), having)
+
+
+def _group(rng: Random, columns: Columns) -> tuple[str, Type]:
+    """A column or an expression of few values, with its type; without constants, since it stands in several places.
+
+    Some are what other queries compute of a column that they group by: who shares a carrier must not mix them up.
+    """
+    text, type_ = rng.choice(columns)
+    match type_:
+        case Type.DOUBLE:
+            return f"floor({text} / 50)", Type.BIGINT
+        case Type.TIMESTAMP:
+            return f"minute({text})", Type.INT
+        case Type.STRING:
+            return rng.choice(((text, type_), (f"lower({text})", type_), (f"length({text})", Type.INT)))
+        case Type.INT | Type.BIGINT:
+            return rng.choice(((text, type_), (f"{text} % 3", Type.BIGINT), (f"CAST({text} AS STRING)", Type.STRING)))
+    return text, type_
+
+
+def _aggregate_call(rng: Random, columns: Columns) -> str:
+    text, type_ = rng.choice(columns)
+    calls: tuple[str, ...] = COUNTS
+    calls += EXTREMES if type_ is not Type.BOOLEAN else ()
+    calls += NUMERIC if type_.numeric else ()
+    return rng.choice(calls).format(c=text)
+
+
+def _items(rng: Random, columns: Columns, computed: bool = True) -> tuple[str, ...]:
+    items = []
+    for text, type_ in rng.sample(columns, rng.randint(1, min(4, len(columns)))):
+        change = computed and rng.choice((False, True))
+        items.append(rng.choice(COMPUTED[type_]).format(c=text) if change else text)
+    # The same calculation with another constant: who shares it must not take one for the other.
+    items += [item for item in items if "$" in item and rng.random() < 0.5]
+    return tuple(items)
+
+
+def _conditions(rng: Random, columns: Columns, count: int) -> tuple[str, ...]:
+    chosen = [rng.choice(columns) for _ in range(count)]
+    return tuple(rng.choice(CONDITIONS[type_]).format(c=text) for text, type_ in chosen)
+
+
+def _columns_of(stream: Stream, number: int) -> list[tuple[str, Type]]:
+    def text(column: Column) -> str:
+        return f"@{number}.{column.name}"
+
+    return [(text(c), c.type) for c in stream.columns]
+
+
+def _random_stream(rng: Random, catalog: Catalog) -> Stream:
+    return catalog[rng.choice(sorted(catalog))]
+
+
+def _random_streams(rng: Random, catalog: Catalog, count: int) -> list[Stream]:
+    """A stream may come twice: a join with itself."""
+    return [_random_stream(rng, catalog) for _ in range(count)]

@@ -1,8 +1,0 @@
-"""The experiments of Pietzuch et al. (SBON), section 4."""
-
-from __future__ import annotations
-
-from towpath.reproduce.report import Experiment
-from towpath.reproduce.sbon.table1 import table1
-
-EXPERIMENTS: dict[str, Experiment] = {"sbon-table1": table1}

@@ -1,0 +1,132 @@
+"""What Spark's Python workers do for universal carriers.
+
+A worker reads a version of a table once, and of the next version what is new: a fragment's number always stands for the
+same pipeline.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from towpath.plan.pipeline import Pipeline
+from towpath.plan.serial import dump_pipeline, load_pipeline
+from towpath.plan.slots import after_aggregate
+from towpath.spark.assignment_source import read_version
+
+if TYPE_CHECKING:
+    from towpath.vector.evaluate import Filters
+    from towpath.vector.fragments import Fragment
+    from towpath.vector.windows import Windows
+
+Batches = Iterator[pa.RecordBatch]
+P = TypeVar("P", "Filters", "Windows")
+
+# So many rows are calculated at a time. Each time costs every fragment something, however few rows there are.
+MOST_ROWS = 250_000
+TABLES_KEPT = 16
+POSTS_KEPT = 65_536
+
+# Spark has a task for every core already. To be said before Polars is imported.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What was made of a table's version."""
+
+    files: tuple[str, ...]
+    fragments: dict[int, Fragment]
+    program: Filters | Windows
+
+
+_tables: dict[str, _Table] = {}  # those read last, by folder
+
+
+def filtered(table: str, batches: Batches) -> Batches:
+    """The rows of the results log."""
+    from towpath.vector.evaluate import Filters
+
+    for rows, program in _calculable(table, batches, Filters):
+        yield from program.results(rows).to_batches()
+
+
+def partials(table: str, batches: Batches) -> Batches:
+    """What goes into the aggregate."""
+    from towpath.vector.windows import Windows
+
+    for rows, program in _calculable(table, batches, Windows):
+        yield from program.partials(rows).to_batches()
+
+
+def closed(banned: tuple[int, ...], batches: Batches) -> Batches:
+    """The rows of the results log, of windows that are over; nothing is calculated of `banned` fragments."""
+    from towpath.vector.closing import results
+
+    for rows in _gathered(batches):
+        if banned:
+            rows = rows.filter(pc.invert(pc.is_in(rows["_fragment"], value_set=pa.array(banned, pa.int32()))))
+        yield from results(rows, pipeline_of).to_batches()
+
+
+def _calculable(table: str, batches: Batches, kind: Callable[..., P]) -> Iterator[tuple[pa.Table, P]]:
+    for rows in _gathered(batches):
+        yield rows.drop_columns("_version"), _program(table, rows["_version"][0].as_py(), kind)
+
+
+def _gathered(batches: Batches) -> Iterator[pa.Table]:
+    """Few large tables instead of many small ones."""
+    kept: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        kept.append(batch)
+        count += batch.num_rows
+        if count >= MOST_ROWS:
+            yield pa.Table.from_batches(kept)
+            kept, count = [], 0
+    if count:
+        yield pa.Table.from_batches(kept)
+
+
+def _program(folder: str, version: int, kind: Callable[..., P]) -> P:
+    files, rows = read_version(folder, version)
+    known = _tables.get(folder)
+    if known is None or known.files != files:
+        before = {} if known is None else known.fragments
+        fragments = dict(_fragments(pa.Table.from_batches(rows), before))
+        while len(_tables) >= TABLES_KEPT:
+            del _tables[next(iter(_tables))]
+        known = _tables[folder] = _Table(files, fragments, kind(fragments.values()))
+    return cast(P, known.program)  # a table is of one kind
+
+
+def _fragments(rows: pa.Table, before: dict[int, Fragment]) -> Iterator[tuple[int, Fragment]]:
+    from towpath.vector.fragments import Fragment
+
+    columns = (rows[name].to_pylist() for name in ("_fragment", "shape", "constants"))
+    for number, shape, constants in zip(*columns, strict=True):
+        if number in before:
+            yield number, before[number]
+        else:
+            pipeline = load_pipeline(shape, constants)
+            yield number, Fragment(number, pipeline, "" if pipeline.window is None else post_of(pipeline))
+
+
+def post_of(pipeline: Pipeline) -> str:
+    """What a window needs to be closed, as short as it can be: every row of the state has it."""
+    text = json.dumps(dump_pipeline(after_aggregate(pipeline)))
+    return base64.b64encode(zlib.compress(text.encode())).decode()
+
+
+@lru_cache(POSTS_KEPT)
+def pipeline_of(post: str) -> Pipeline:
+    return load_pipeline(*json.loads(zlib.decompress(base64.b64decode(post))))

@@ -1,0 +1,1 @@
+"""The folder that everything of a job is kept in, and files that survive a crash."""

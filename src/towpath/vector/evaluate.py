@@ -1,0 +1,217 @@
+"""The fragments of a universal carrier over one batch of its input: which rows each takes, and what filters put out.
+
+Every distinct expression is calculated once for the whole batch, by Polars. A fragment is then a set of row numbers,
+and what it puts out is looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from towpath.arrow import ARROW, arrow_schema
+from towpath.plan.slots import OUTPUTS
+from towpath.schema import STREAM, Type
+from towpath.vector.fragments import Fragment, Named
+from towpath.vector.texts import TIMESTAMP
+
+US = "_us"
+RESULTS: pa.Schema = arrow_schema({"_fragment": Type.INT, "_time": Type.TIMESTAMP, "_born": Type.TIMESTAMP, **OUTPUTS})
+"""What goes to the results log."""
+
+# Sums of halves of so many rows are exact in doubles.
+MOST_ROWS = 2**20
+
+
+class FragmentFailed(Exception):
+    """An expression of one fragment cannot be calculated."""
+
+    def __init__(self, number: int, reason: Exception) -> None:
+        super().__init__(f"fragment {number} fails: {reason}")
+        self.number = number
+
+
+def prepared(batch: pa.Table) -> pl.DataFrame:
+    """A batch as expressions are calculated on it: integers in 64 bits, timestamps in UTC without saying so."""
+    frame = pl.DataFrame(pl.from_arrow(batch))
+    return frame.with_columns(pl.col(pl.Int32).cast(pl.Int64), pl.col(pl.Datetime).cast(TIMESTAMP))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Fragments, by their place in the program, and the numbers of rows that they take; a fragment's are together."""
+
+    places: np.ndarray
+    rows: np.ndarray
+    active: np.ndarray  # places that take at least one
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """The distinct keys of rows: the number of each row's key, and the values of each number."""
+
+    numbers: np.ndarray
+    values: dict[str, pl.Series]
+    size: int
+
+
+def numbered(keys: pl.DataFrame) -> Numbered:
+    table = keys.with_row_index("_row").group_by(keys.columns, maintain_order=True).agg("_row")
+    rows = table["_row"].to_arrow()
+    numbers = np.empty(keys.height, np.int64)
+    numbers[rows.values.to_numpy()] = np.repeat(np.arange(table.height), np.diff(rows.offsets.to_numpy()))
+    return Numbered(numbers, {name: table[name] for name in keys.columns}, table.height)
+
+
+class Column:
+    """A column that each fragment fills with an expression of its own, or leaves NULL."""
+
+    def __init__(self, fragments: Sequence[Mapping[str, Named]], name: str) -> None:
+        self._numbers: dict[Named, int] = {}
+        mine = (f.get(name) for f in fragments)
+        which = [-1 if n is None else self._numbers.setdefault(n, len(self._numbers)) for n in mine]
+        self._which = np.array(which, np.int64)
+        self._named = list(self._numbers)
+
+    def used(self, active: np.ndarray) -> list[Named]:
+        """The expressions of these fragments."""
+        return [self._named[n] for n in np.unique(self._which[active]) if n >= 0]
+
+    def looked_up(self, found: Mapping[Named, pl.Series], pairs: Pairs) -> pl.Series | None:
+        """For every pair the value of its fragment's expression in its row; None if all are NULL."""
+        used = self.used(pairs.active)
+        if not used:
+            return None
+        series = [found[named].alias("") for named in used]
+        height, nothing = len(series[0]), len(series)
+        order = np.full(len(self._named) + 1, nothing)  # the last is where -1 leads to
+        order[[self._numbers[named] for named in used]] = np.arange(nothing)
+        expressions = order[self._which[pairs.places]]
+        at = np.where(expressions == nothing, height * nothing, expressions * height + pairs.rows)
+        return with_null(series).gather(at)
+
+
+class Program:
+    """Fragments of one class of streams, ready for one batch after another."""
+
+    def __init__(self, fragments: Iterable[Fragment], alias: str = "i0") -> None:
+        self.fragments = tuple(fragments)
+        self.numbers = np.array([f.number for f in self.fragments], np.int32)
+        self._stream, self._us = f"{alias}_{STREAM}", f"{alias}_{US}"
+        conditions: dict[Named, int] = {}
+        self._masks = [
+            [[conditions.setdefault(c, len(conditions)) for c in mask] for mask in fragment.masks]
+            for fragment in self.fragments
+        ]
+        self._conditions = list(conditions)
+        self._streams = [f.stream for f in self.fragments]
+
+    def times(self, frame: pl.DataFrame) -> np.ndarray:
+        return frame[self._us].to_numpy()
+
+    def pairs(self, frame: pl.DataFrame) -> Pairs:
+        truth = _truths(self.values(frame, self._conditions))
+        streams, names = frame[self._stream], list(set(self._streams))
+        of_stream = dict(zip(names, _truths([streams == name for name in names]), strict=True))
+        rows, active = [], []
+        for place, (stream, masks) in enumerate(zip(self._streams, self._masks, strict=True)):
+            numbers = np.flatnonzero(_taken(of_stream[stream], masks, truth))
+            if len(numbers):
+                rows.append(numbers)
+                active.append(place)
+        if not active:
+            return Pairs(*(np.empty(0, np.int64) for _ in range(3)))
+        places = np.array(active)
+        return Pairs(np.repeat(places, [len(numbers) for numbers in rows]), np.concatenate(rows), places)
+
+    def values(self, frame: pl.DataFrame, wanted: Sequence[Named]) -> list[pl.Series]:
+        """Each a column of the batch's length."""
+        if not wanted:
+            return []
+        exprs = [named.expr.alias(str(n)) for n, named in enumerate(wanted)]
+        try:
+            return frame.select(self._us, *exprs).get_columns()[1:]
+        except Exception as error:
+            raise self._blamed(frame, wanted, error) from error
+
+    def _blamed(self, frame: pl.DataFrame, wanted: Sequence[Named], error: Exception) -> Exception:
+        """Who is at fault when something fails: nobody else is to suffer for it."""
+        for named in wanted:
+            try:
+                frame.select(self._us, named.expr.alias("value"))
+            except Exception as alone:
+                owner = next(f for f in self.fragments if named in f.all_named())
+                return FragmentFailed(owner.number, alone)
+        return error
+
+
+def _truths(conditions: Sequence[pl.Series]) -> list[np.ndarray]:
+    """What is NULL is not true. (All at once: Polars takes as long for one column as for fifty.)"""
+    unsure = [s.alias(str(n)) for n, s in enumerate(conditions) if s.null_count()]
+    filled = {s.name: s for s in pl.DataFrame(unsure).fill_null(False)} if unsure else {}
+    return [filled.get(str(n), s).to_numpy() for n, s in enumerate(conditions)]
+
+
+def _taken(of_stream: np.ndarray, masks: list[list[int]], truth: list[np.ndarray]) -> np.ndarray:
+    taken = None
+    for mask in masks:
+        inside = of_stream
+        for condition in mask:
+            inside = inside & truth[condition]
+        taken = inside if taken is None else taken | inside
+    assert taken is not None, "a pipeline has a box at least"
+    return taken
+
+
+class Filters(Program):
+    """Fragments without windows."""
+
+    def __init__(self, fragments: Iterable[Fragment], alias: str = "i0") -> None:
+        super().__init__(fragments, alias)
+        outputs = [f.outputs for f in self.fragments]
+        self._columns = {slot: Column(outputs, slot) for slot in OUTPUTS}
+
+    def results(self, batch: pa.Table) -> pa.Table:
+        """The rows of the results log, fragment by fragment."""
+        return pa.concat_tables([RESULTS.empty_table(), *(self._results(prepared(part)) for part in parts(batch))])
+
+    def _results(self, frame: pl.DataFrame) -> pa.Table:
+        pairs = self.pairs(frame)
+        wanted = list(dict.fromkeys(n for column in self._columns.values() for n in column.used(pairs.active)))
+        found = dict(zip(wanted, self.values(frame, wanted), strict=True))
+        time = pa.array(self.times(frame)[pairs.rows]).cast(ARROW[Type.TIMESTAMP])
+        columns = {"_fragment": pa.array(self.numbers[pairs.places]), "_time": time, "_born": time}
+        for slot, column in self._columns.items():
+            if (values := column.looked_up(found, pairs)) is not None:
+                columns[slot] = arrow(values)
+        return table_of(columns, RESULTS, len(pairs.rows))
+
+
+def parts(batch: pa.Table) -> Iterable[pa.Table]:
+    return (batch.slice(start, MOST_ROWS) for start in range(0, batch.num_rows, MOST_ROWS))
+
+
+def with_null(series: Sequence[pl.Series]) -> pl.Series:
+    """One behind the other, and a NULL at the end."""
+    return pl.concat([*series, pl.Series("", [None], series[0].dtype)], rechunk=True)
+
+
+def arrow(series: pl.Series) -> pa.Array:
+    return series.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def table_of(columns: dict[str, pa.Array], schema: pa.Schema, rows: int) -> pa.Table:
+    """With all columns of the schema, those that are not given being NULL."""
+    made = [
+        _typed(columns[field.name], field.type) if field.name in columns else pa.nulls(rows, field.type)
+        for field in schema
+    ]
+    return pa.table(made, schema=schema)
+
+
+def _typed(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    return column if column.type == type_ else column.cast(type_)

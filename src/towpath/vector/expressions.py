@@ -1,0 +1,455 @@
+"""Expression trees of the language -> Polars expressions.
+
+Nothing here may fail on data, because one row of one query must not stop a carrier that runs thousands: a division by
+zero, an overflow and a cast that does not work are NULL. docs/language.md says which values those are.
+
+All integers are calculated as Int64, whatever their type; timestamps are in UTC without saying so.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from functools import lru_cache, reduce
+from typing import Any
+
+import polars as pl
+from sqlglot import exp
+
+from towpath.lang.literals import type_of_name, whole_number
+from towpath.plan.constants import constant
+from towpath.schema import INTEGERS, Type
+from towpath.vector import texts
+from towpath.vector.texts import TIMESTAMP
+
+Resolve = Callable[[exp.Expression], pl.Expr | None]
+Operation = Callable[[pl.Expr, pl.Expr], pl.Expr]
+Rule = Callable[["Compiler", exp.Expression], pl.Expr]
+
+DTYPES: dict[Type, pl.DataType] = {
+    Type.BOOLEAN: pl.Boolean(),
+    Type.INT: pl.Int64(),
+    Type.BIGINT: pl.Int64(),
+    Type.DOUBLE: pl.Float64(),
+    Type.STRING: pl.String(),
+    Type.TIMESTAMP: TIMESTAMP,
+    Type.DATE: pl.Date(),
+}
+# All blanks of Unicode that are no control characters.
+SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+FURTHEST = 2**31 - 1  # position in a text
+LITERALS_KEPT = 65_536  # Polars takes longest to make these
+# Operations that need a value more than once.
+REPEATING = (
+    exp.Mod,
+    exp.Div,
+    exp.Abs,
+    exp.Ln,
+    exp.Pow,
+    exp.Between,
+    exp.In,
+    exp.Nullif,
+    exp.Substring,
+    exp.Greatest,
+    exp.Cast,
+)
+
+
+class NotVectorised(Exception):
+    """An expression that cannot be calculated as it is asked for."""
+
+
+class Compiler:
+    """Compiles one expression after another against the same columns.
+
+    `resolve` is asked first at every node: it answers columns, and subexpressions computed before.
+    `type_of` tells the type of a node's value.
+    """
+
+    def __init__(self, resolve: Resolve, type_of: Callable[[exp.Expression], Type]) -> None:
+        self._resolve = resolve
+        self.type_of = type_of
+
+    def __call__(self, node: exp.Expression) -> pl.Expr:
+        found = self._resolve(node)
+        if found is not None:
+            return found
+        value = constant(node)
+        if value is not None:
+            return literal(value[0])
+        rule = RULES.get(type(node))
+        if rule is None:
+            raise NotVectorised(f"{type(node).__name__} is not vectorised")
+        return rule(self, node)
+
+    def as_(self, node: exp.Expression, type_: Type) -> pl.Expr:
+        """A node's value as one of a wider type."""
+        if isinstance(node, exp.Null):
+            return pl.lit(None, DTYPES[type_])
+        value = self(node)
+        return value.cast(pl.Float64) if type_ is Type.DOUBLE and self.type_of(node) is not type_ else value
+
+    def alike(self, left: exp.Expression, right: exp.Expression) -> Type:
+        """The type in which two values are compared or calculated."""
+        types = self.type_of(left), self.type_of(right)
+        return Type.DOUBLE if Type.DOUBLE in types else Type.BIGINT if types[0].integral else types[0]
+
+    def let(self, body: Callable[..., pl.Expr], *nodes: exp.Expression, values: list[pl.Expr] | None = None) -> pl.Expr:
+        """What `body` makes of values that it needs more than once.
+
+        Writing a value several times is the fastest, but doubles with each level of nesting; from the second level on
+        it gets a name, which Polars has in structs alone. `body` uses nothing else: a struct of constants has one row.
+        """
+        made = [self(n) for n in nodes] if values is None else values
+        if not any(constant(node) is None and node.find(*REPEATING) for node in nodes):
+            return body(*made)
+        names = [f"v{n}" for n in range(len(made))]
+        named = pl.struct(*(value.alias(name) for name, value in zip(names, made, strict=True)))
+        return named.struct.with_fields(body(*map(pl.field, names)).alias("result")).struct.field("result")
+
+
+@lru_cache(LITERALS_KEPT, typed=True)
+def literal(value: object) -> pl.Expr:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return pl.lit(value, pl.Int64)
+    return pl.lit(plain_value(value), TIMESTAMP if isinstance(value, dt.datetime) else None)
+
+
+def plain_value(value: object) -> object:
+    """A constant as columns hold it."""
+    return value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value
+
+
+def _call(function: Callable[[pl.Expr], pl.Expr], type_: Type | None = None) -> Rule:
+    def rule(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+        return function(compile_(node.this) if type_ is None else compile_.as_(node.this, type_))
+
+    return rule
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _arithmetic(operation: Operation) -> Rule:
+    def rule(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+        return arithmetic(compile_, operation, node.this, node.expression)
+
+    return rule
+
+
+def arithmetic(compile_: Compiler, operation: Operation, left: exp.Expression, right: exp.Expression) -> pl.Expr:
+    type_ = compile_.alike(left, right)
+    a, b = compile_.as_(left, type_), compile_.as_(right, type_)
+    if type_ is Type.DOUBLE or (_small(compile_, left) and _small(compile_, right)):
+        return operation(a, b)
+    return operation(a.cast(pl.Int128), b.cast(pl.Int128)).cast(pl.Int64, strict=False)
+
+
+def _small(compile_: Compiler, node: exp.Expression) -> bool:
+    """Whether it has 32 bits: of two such numbers nothing is too large for 64."""
+    return compile_.type_of(node) is Type.INT
+
+
+def _divide(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    dividend = compile_.as_(node.this, Type.DOUBLE)
+    divisor = compile_.as_(node.expression, Type.DOUBLE)
+    if not divisor.meta.root_names():
+        # Polars multiplies by the inverse of a single value, which is not the same in the last digit.
+        divisor = divisor + pl.int_range(pl.len()) * 0.0
+    known = constant(node.expression)
+    if known is not None and known[0]:
+        return dividend / divisor
+    values = [dividend, divisor]
+    return compile_.let(lambda a, b: pl.when(b != 0).then(a / b), node.this, node.expression, values=values)
+
+
+def _modulo(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    """With the sign of the dividend; Polars has that of the divisor."""
+
+    def remainder(a: pl.Expr, b: pl.Expr) -> pl.Expr:
+        found = a % b
+        return pl.when((found != 0) & ((a < 0) != (b < 0))).then(found - b).otherwise(found)
+
+    return compile_.let(remainder, node.this, node.expression)
+
+
+def _negative(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    value = whole_number(node)
+    if value is not None:
+        return pl.lit(value, pl.Int64)
+    return arithmetic(compile_, lambda a, b: a - b, exp.Literal.number(0), node.this)
+
+
+def _absolute(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    type_ = compile_.type_of(node.this)
+    if type_ is Type.DOUBLE:
+        return compile_(node.this).abs()
+    smallest = INTEGERS[type_].start
+    return compile_.let(lambda v: pl.when(v != smallest).then(v.abs()), node.this)
+
+
+def _round(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    decimals = node.args.get("decimals")
+    value = compile_(node.this)
+    if compile_.type_of(node.this).integral:
+        return value
+    return texts.rounded(value, 0 if decimals is None else int(decimals.sql()))
+
+
+def _whole(function: Callable[[pl.Expr], pl.Expr]) -> Rule:
+    def rule(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+        value = compile_(node.this)
+        if compile_.type_of(node.this).integral:
+            return value
+        return function(value).cast(pl.Int64, strict=False)
+
+    return rule
+
+
+def _ln(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    values = [compile_.as_(node.this, Type.DOUBLE)]
+    return compile_.let(lambda v: pl.when(v > 0).then(v.log()), node.this, values=values)
+
+
+def _power(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    nodes = node.this, node.expression
+    values = [compile_.as_(n, Type.DOUBLE) for n in nodes]
+    return compile_.let(lambda base, exponent: unsigned_zero(base).pow(exponent), *nodes, values=values)
+
+
+def unsigned_zero(value: pl.Expr) -> pl.Expr:
+    """-0.0 and 0.0 are one value, and stay one in what is made of them. (Polars takes an addition of 0.0 away.)"""
+    return pl.when(value == 0).then(0.0).otherwise(value)
+
+
+# --- conditions ------------------------------------------------------------------------------------------------------
+
+
+def _comparison(operation: Operation) -> Rule:
+    return lambda compile_, node: compare(compile_, operation, node.this, node.expression)
+
+
+def compare(compile_: Compiler, operation: Operation, left: exp.Expression, right: exp.Expression) -> pl.Expr:
+    type_ = compile_.alike(left, right)
+    return operation(compile_.as_(left, type_), compile_.as_(right, type_))
+
+
+def _between(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    nodes = node.this, node.args["low"], node.args["high"]
+    types = [compile_.alike(node.this, n) for n in nodes[1:]]
+
+    def inside(value: pl.Expr, low: pl.Expr, high: pl.Expr) -> pl.Expr:
+        as_low, as_high = (_as(compile_, value, node.this, type_) for type_ in types)
+        return (as_low >= low) & (as_high <= high)
+
+    bounds = [compile_.as_(n, type_) for n, type_ in zip(nodes[1:], types, strict=True)]
+    return compile_.let(inside, *nodes, values=[compile_(node.this), *bounds])
+
+
+def _as(compile_: Compiler, value: pl.Expr, node: exp.Expression, type_: Type) -> pl.Expr:
+    return value.cast(pl.Float64) if type_ is Type.DOUBLE and compile_.type_of(node) is not type_ else value
+
+
+def _in(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    """Each is compared by itself: integers as integers, even if there are doubles among the others."""
+    kinds: dict[Type, list[exp.Expression]] = {}
+    for member in node.expressions:
+        kinds.setdefault(compile_.alike(node.this, member), []).append(member)
+
+    asked = compile_(node.this)
+    single = not asked.meta.root_names()  # then the answer is a column of one row, unless Polars is told
+
+    def found(value: pl.Expr) -> pl.Expr:
+        terms = []
+        for type_, members in kinds.items():
+            typed = _as(compile_, value, node.this, type_)
+            constants = [constant(m) for m in members]
+            known = [plain_value(c[0]) for c in constants if c is not None]
+            if len(known) == len(members):
+                inside = typed.is_in(pl.Series(known, dtype=DTYPES[type_], strict=False).implode())
+                terms.append(inside.first() if single else inside)
+            else:
+                terms += [typed == compile_.as_(m, type_) for m in members]
+        return reduce(lambda a, b: a | b, terms)
+
+    return compile_.let(found, node.this, values=[asked])
+
+
+def _like(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    given = constant(node.expression)
+    if given is None:
+        raise NotVectorised("LIKE with a pattern that is no literal")
+    return like(compile_(node.this), str(given[0]))
+
+
+def like(text: pl.Expr, wanted: str) -> pl.Expr:
+    pieces = wanted.split("%")
+    if "_" not in wanted and len(pieces) == 1:
+        return text == wanted
+    if "_" not in wanted and len(pieces) == 2:
+        first, last = (pieces[0], pieces[1])
+        if not last:
+            return text.str.starts_with(first)
+        if not first:
+            return text.str.ends_with(last)
+    if "_" not in wanted and len(pieces) == 3 and not pieces[0] and not pieces[2]:
+        return text.str.contains(pieces[1], literal=True)
+    # These take time in proportion to the text, whatever the pattern is.
+    return text.str.contains(rf"(?s)\A{'.*'.join(map(_exactly, pieces))}\z")
+
+
+def _exactly(piece: str) -> str:
+    return "".join("." if c == "_" else re.escape(c) if c.isascii() else c for c in piece)
+
+
+def _case(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    type_ = compile_.type_of(node)
+    first, *others = ((compile_(b.this), compile_.as_(b.args["true"], type_)) for b in node.args["ifs"])
+    chain: Any = pl.when(first[0]).then(first[1])
+    for condition, value in others:
+        chain = chain.when(condition).then(value)
+    default = node.args.get("default")
+    return chain.otherwise(pl.lit(None, DTYPES[type_]) if default is None else compile_.as_(default, type_))
+
+
+def _extreme(function: Callable[..., pl.Expr]) -> Rule:
+    def rule(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+        type_ = compile_.type_of(node)
+        return function([compile_.as_(n, type_) for n in (node.this, *node.expressions)])
+
+    return rule
+
+
+def _greatest(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    type_, nodes = compile_.type_of(node), (node.this, *node.expressions)
+    values = [compile_.as_(n, type_) for n in nodes]
+    if type_ is not Type.DOUBLE:
+        return pl.max_horizontal(values)
+
+    def largest(*given: pl.Expr) -> pl.Expr:
+        # Polars passes over NaN, which is larger than all others.
+        some_nan = pl.any_horizontal(*(v.is_nan().fill_null(False) for v in given))
+        return pl.when(some_nan).then(pl.lit(float("nan"))).otherwise(pl.max_horizontal(*given))
+
+    return compile_.let(largest, *nodes, values=values)
+
+
+def _nullif(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    if isinstance(node.expression, exp.Null):
+        return compile_(node.this)
+    type_ = compile_.alike(node.this, node.expression)
+    null = pl.lit(None, DTYPES[compile_.type_of(node.this)])
+
+    def unless(value: pl.Expr, other: pl.Expr) -> pl.Expr:
+        return pl.when(_as(compile_, value, node.this, type_) == other).then(null).otherwise(value)
+
+    values = [compile_(node.this), compile_.as_(node.expression, type_)]
+    return compile_.let(unless, node.this, node.expression, values=values)
+
+
+# --- casts, texts, times ---------------------------------------------------------------------------------------------
+
+
+def _cast(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    target = type_of_name(node.args["to"])
+    assert target is not None, f"{node} is a cast to a type of the language"
+    if isinstance(node.this, exp.Null):
+        return pl.lit(None, DTYPES[target])
+    value, source = compile_(node.this), compile_.type_of(node.this)
+    if source is target:
+        return value
+    if source is Type.STRING:
+        return compile_.let(lambda v: texts.read(v, target), node.this, values=[value])
+    if target is Type.STRING:
+        return _written(value, source)
+    if target is Type.INT:
+        return value.cast(pl.Int32, strict=False).cast(pl.Int64)
+    return value.cast(DTYPES[target], strict=False)
+
+
+def _written(value: pl.Expr, source: Type) -> pl.Expr:
+    if source is Type.DOUBLE:
+        return texts.of_double(value)
+    return texts.of_timestamp(value) if source is Type.TIMESTAMP else value.cast(pl.String)
+
+
+def _substring(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    start, length, zero = node.args["start"], node.args.get("length"), pl.lit(0, pl.Int64)
+
+    def part(text: pl.Expr, first: pl.Expr, count: pl.Expr) -> pl.Expr:
+        first = first.clip(-FURTHEST, FURTHEST)
+        from_end = text.str.len_chars().cast(pl.Int64) + first
+        begin = pl.when(first > 0).then(first - 1).when(first == 0).then(0).otherwise(from_end)
+        end = begin + count.clip(0, FURTHEST)
+        begin = pl.max_horizontal(begin, zero)
+        return pl.when(first.is_not_null() & count.is_not_null()).then(
+            text.str.slice(begin, pl.max_horizontal(end - begin, zero))
+        )
+
+    nodes = [node.this, start] if length is None else [node.this, start, length]
+    count = pl.lit(FURTHEST, pl.Int64) if length is None else compile_(length)
+    return compile_.let(part, *nodes, values=[compile_(node.this), compile_(start), count])
+
+
+def _joined(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    return pl.concat_str([compile_(node.this), compile_(node.expression)])
+
+
+def _starts_with(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    return compile_(node.this).str.starts_with(compile_(node.expression))
+
+
+def _part(function: Callable[[pl.Expr], pl.Expr]) -> Rule:
+    return lambda compile_, node: function(compile_(node.this)).cast(pl.Int64)
+
+
+RULES: dict[type[exp.Expression], Rule] = {
+    exp.Paren: lambda compile_, node: compile_(node.this),
+    exp.Add: _arithmetic(lambda a, b: a + b),
+    exp.Sub: _arithmetic(lambda a, b: a - b),
+    exp.Mul: _arithmetic(lambda a, b: a * b),
+    exp.Div: _divide,
+    exp.Mod: _modulo,
+    exp.Neg: _negative,
+    exp.EQ: _comparison(lambda a, b: a == b),
+    exp.NEQ: _comparison(lambda a, b: a != b),
+    exp.LT: _comparison(lambda a, b: a < b),
+    exp.LTE: _comparison(lambda a, b: a <= b),
+    exp.GT: _comparison(lambda a, b: a > b),
+    exp.GTE: _comparison(lambda a, b: a >= b),
+    exp.And: lambda compile_, node: compile_(node.this) & compile_(node.expression),
+    exp.Or: lambda compile_, node: compile_(node.this) | compile_(node.expression),
+    exp.Not: lambda compile_, node: ~compile_(node.this),
+    exp.Is: lambda compile_, node: compile_(node.this).is_null(),
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Like: _like,
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.Abs: _absolute,
+    exp.Round: _round,
+    exp.Floor: _whole(lambda v: v.floor()),
+    exp.Ceil: _whole(lambda v: v.ceil()),
+    exp.Sqrt: _call(lambda v: v.sqrt(), Type.DOUBLE),
+    exp.Ln: _ln,
+    exp.Exp: _call(lambda v: v.exp(), Type.DOUBLE),
+    exp.Pow: _power,
+    exp.Least: _extreme(pl.min_horizontal),
+    exp.Greatest: _greatest,
+    exp.Coalesce: _extreme(pl.coalesce),
+    exp.Nullif: _nullif,
+    exp.Lower: _call(lambda v: v.str.to_lowercase()),
+    exp.Upper: _call(lambda v: v.str.to_uppercase()),
+    exp.Trim: _call(lambda v: v.str.strip_chars(SPACES)),
+    exp.Length: _part(lambda v: v.str.len_chars()),
+    exp.Substring: _substring,
+    exp.DPipe: _joined,
+    exp.StartsWith: _starts_with,
+    exp.Year: _part(lambda v: v.dt.year()),
+    exp.Month: _part(lambda v: v.dt.month()),
+    exp.Day: _part(lambda v: v.dt.day()),
+    exp.Hour: _part(lambda v: v.dt.hour()),
+    exp.Minute: _part(lambda v: v.dt.minute()),
+    exp.Second: _part(lambda v: v.dt.second()),
+}

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from towpath.cli import main
+from towpath.lab.bench import MIXED_KINDS
+from towpath.lab.bench.mixed import MixedReport, Started, shapes_of, workload
+from towpath.lab.bench.steps import Limit, Measure, Trigger
+from towpath.lab.bench.workloads import streams
+from towpath.lang import parse
+from towpath.plan.cut import plan
+from towpath.plan.serial import dump_pipeline
+
+
+def test_five_queries_of_each_shape_that_differ(tmp_path: Path) -> None:
+    catalog = {name: definition.stream for name, definition in streams(tmp_path).items()}
+    texts = [workload(MIXED_KINDS).sql(n) for n in range(10)]
+    drawn = workload(MIXED_KINDS)
+    made = [drawn.sql(n) for n in range(500)]
+    assert made[:10] == texts
+    assert len(set(made)) > 480  # a shape may have no constants
+    found = [plan(parse(sql, catalog, f"q{n}"), catalog).pipelines[0] for n, sql in enumerate(made)]
+    assert {"FROM trades WHERE", "[RANGE", "JOIN", "GROUP BY", "HAVING"} <= {
+        word for word in ("FROM trades WHERE", "[RANGE", "JOIN", "GROUP BY", "HAVING") if any(word in s for s in made)
+    }
+    assert len({dump_pipeline(p)[0] for p in found}) >= 60  # in towpath's own sense, with windows and streams as data
+
+
+def test_a_kind_alone() -> None:
+    assert all("JOIN" not in workload(("filters", "windows")).sql(n) for n in range(50))
+    refused = CliRunner().invoke(main, ["bench", "mixed", "--kinds", "unions"])
+    assert refused.exit_code == 2
+    assert "expected some of filters, windows, joins" in refused.output
+
+
+def test_the_report() -> None:
+    best = Measure(1000, tuple(Trigger(1.0, 5000) for _ in range(5)), 2.0)
+    report = MixedReport(Limit(8, True, None), Limit(1000, True, best), Started(12.34, 3))
+    assert report.to_json() == {
+        "shapes": {"plain": 2, "towpath": 200},
+        "queries": {"plain": 8, "towpath": 1000},
+        "start_s": 12.3,
+        "carriers": 3,
+        "p95_s": 1.0,
+    }
+    assert shapes_of(0) == 0
+
+
+@pytest.mark.spark
+@pytest.mark.live
+def test_a_quick_run_ends_with_one_line_of_json() -> None:
+    result = CliRunner().invoke(main, ["bench", "mixed", "--quick", "--kinds", "filters,windows", "--json"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout.splitlines()[-1])
+    assert set(report) == {"shapes", "queries", "start_s", "carriers", "p95_s"}
+    assert report["queries"] == {"plain": 1, "towpath": 10}
+    assert report["carriers"] == 2  # one for filters, one for windows, of whatever shape

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from towpath.cli.check import kind
+from towpath.lab.demo import FEWEST
+from towpath.lab.demo.market import CHANGED_SHARE, NODES, RUSHED, Market
+from towpath.lab.demo.queries import KINDS, market_queries
+from towpath.lang import parse
+from towpath.plan.build import build, optimise
+from towpath.plan.pipeline import Pipeline, pipelines
+from towpath.plan.templates import merge_all, template_of
+
+MOST_CARRIERS = 8
+
+
+def planned(market: Market, names: list[str]) -> list[Pipeline]:
+    catalog = market.job(Path("store"), 2).catalog
+    queries = [parse(market.queries[name], catalog, name) for name in names]
+    return [p for query in queries for p in pipelines(optimise(build(query), catalog), catalog)]
+
+
+def test_the_queries_are_always_the_same_and_fewer_are_the_first_of_more() -> None:
+    more = market_queries(200)
+    assert list(market_queries(50).items()) == list(more.items())[:50]
+
+
+@pytest.mark.parametrize("count", [FEWEST, 300])
+def test_all_kinds_are_there(count: int) -> None:
+    market = Market.of(count, 10)
+    catalog = market.job(Path("store"), 2).catalog
+    found = {kind(parse(sql, catalog, name)) for name, sql in market.queries.items()}
+    assert found == {"filter", "aggregate", "join", "aggregate over a join", "union"}
+    assert len(KINDS) == 8
+
+
+def test_some_queries_are_repeated() -> None:
+    texts = list(market_queries(300).values())
+    assert len(set(texts)) < len(texts)
+
+
+@pytest.mark.parametrize("count", [FEWEST, 300])
+def test_few_carriers_run_them_and_those_that_come_later_need_no_other(count: int) -> None:
+    market = Market.of(count, 10)
+    early = [name for name in market.queries if name not in market.late_comers]
+    carriers = merge_all(template_of(p) for p in planned(market, early))
+    assert len(carriers) <= MOST_CARRIERS
+    for pipeline in planned(market, market.late_comers):
+        assert any(carrier.covers(template_of(pipeline)) for carrier in carriers)
+
+
+@pytest.mark.parametrize("count", [FEWEST, 49, 1000])
+def test_queries_come_and_go(count: int) -> None:
+    market = Market.of(count, 10)
+    assert len(market.queries) + len(market.rush) == count
+    assert len(market.late_comers) == len(market.leavers) == max(1, len(market.queries) // CHANGED_SHARE)
+    assert not set(market.late_comers) & set(market.leavers)
+    assert set(market.job(Path("store"), 2).queries) == set(market.queries) - set(market.late_comers)
+
+
+@pytest.mark.parametrize("count", [FEWEST, 1000])
+def test_every_node_begins_with_kinds_of_its_own_and_with_filters(count: int) -> None:
+    job = Market.of(count, 10).job(Path("store"), 2)
+    catalog = job.catalog
+    kinds: dict[str, set[str]] = {node: set() for node in NODES}
+    for name, query in job.queries.items():
+        assert query.node is not None
+        kinds[query.node].add(kind(parse(query.sql, catalog, name)))
+    assert kinds == {
+        "left": {"filter", "union"},
+        "middle": {"filter", "aggregate"},
+        "right": {"filter", "join", "aggregate over a join"},
+    }
+
+
+@pytest.mark.parametrize("count", [FEWEST, 1000])
+def test_the_rush_needs_no_new_carrier(count: int) -> None:
+    market = Market.of(count, 10)
+    catalog = market.job(Path("store"), 2).catalog
+    there = [name for name, node in market.homes.items() if node == RUSHED and name not in market.late_comers]
+    carriers = merge_all(template_of(p) for p in planned(market, there))
+    for name, sql in market.rush.items():
+        query = parse(sql, catalog, name)
+        (pipeline,) = pipelines(optimise(build(query), catalog), catalog)
+        assert any(carrier.covers(template_of(pipeline)) for carrier in carriers)

@@ -1,0 +1,110 @@
+"""Expressions over a table of edge values: as queries of ours, as DuckDB answers them, and the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from tests.spark import edge_values
+from tests.spark.edge_values import COLUMNS
+from tests.spark.meanings import prepare
+from tests.spark.trees import Expr
+
+from towpath.arrow import ARROW
+from towpath.lang import parse
+from towpath.plan.cut import plan
+from towpath.plan.pipeline import Output
+from towpath.schema import Column, Stream, Type
+
+AT = "moment"
+TYPES = {name: Type(type_) for name, type_ in COLUMNS.items()} | {"row": Type.INT, AT: Type.TIMESTAMP}
+CATALOG = {"e": Stream("e", tuple(Column(name, type_) for name, type_ in TYPES.items()), AT)}
+IN_A_QUERY = 40
+
+# Once wrong, with the answer by hand: integers stay of their type whatever constant stands beside them, and Spark does
+# not put sums into another order.
+SMALLEST = {"i2": -(2**31), "b2": -(2**63)}
+LARGEST = {"i2": 2**31 - 1, "b2": 2**63 - 1}
+BY_HAND = [
+    ("abs(CASE WHEN i2 = 3 THEN 7 ELSE i2 END)", "int", SMALLEST, None),
+    ("abs(coalesce(i2, 7))", "int", SMALLEST, None),
+    ("abs(least(i2, (7)))", "int", SMALLEST, None),
+    ("abs(nullif(i2, 7))", "int", SMALLEST, None),
+    ("abs(least(i2, round(1, 15), abs(-1)))", "int", SMALLEST, None),
+    ("abs(if(i2 = 3, -1, i2))", "int", SMALLEST, None),
+    ("abs(least(i2, 3000000000))", "bigint", SMALLEST, 2**31),
+    ("b2 + abs(0)", "bigint", SMALLEST, -(2**63)),
+    ("-1 + abs(b2)", "bigint", LARGEST, 2**63 - 2),
+    ("i2 + b2 + (1 - i2)", "bigint", LARGEST, None),
+    ("b2 + (i2 + (-1 - i2))", "bigint", LARGEST, 2**63 - 2),
+]
+
+
+def table() -> pa.Table:
+    values = edge_values.rows() | {"row": list(range(edge_values.ROWS)), AT: [0] * edge_values.ROWS}
+    return pa.table({name: pa.array(values[name], ARROW[type_]) for name, type_ in TYPES.items()})
+
+
+@contextmanager
+def database_of_edges() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as con:
+        con.execute("SET TimeZone = 'UTC'")
+        prepare(con)
+        con.register("e_arrow", table())
+        times = ", ".join(
+            f"make_timestamp(epoch_us({name})) AS {name}" for name, t in TYPES.items() if t is Type.TIMESTAMP
+        )
+        con.execute(f"CREATE TABLE e AS SELECT * REPLACE ({times}) FROM e_arrow ORDER BY row")
+        yield con
+
+
+def sql_of(expressions: Sequence[Expr]) -> str:
+    return f"SELECT row, {', '.join(f'{e.ours} AS c{n}' for n, e in enumerate(expressions))} FROM e"
+
+
+def outputs(expressions: Sequence[Expr]) -> list[Output]:
+    """As the planner sees them."""
+    found: list[Output] = []
+    rest = iter(expressions)
+    while some := list(islice(rest, IN_A_QUERY)):
+        (pipeline,) = plan(parse(sql_of(some), CATALOG), CATALOG).pipelines
+        found += pipeline.outputs[1:]
+    return found
+
+
+def by_duckdb(con: duckdb.DuckDBPyConnection, expressions: Sequence[Expr]) -> pa.Table:
+    items = ", ".join(f"CAST({e.duck} AS {edge_values.DUCK[e.type]}) AS c{n}" for n, e in enumerate(expressions))
+    return con.sql(f"SELECT row, {items} FROM e ORDER BY row").to_arrow_table()
+
+
+def different(one: pa.ChunkedArray, other: pa.ChunkedArray, exact: bool) -> np.ndarray:
+    """The rows in which two columns differ."""
+    one, other = (_plain(column) for column in (one, other))
+    if pa.types.is_floating(one.type):
+        a, b = (c.to_numpy(zero_copy_only=False) for c in (one, other))
+        with np.errstate(invalid="ignore"):
+            near = a == b if exact else np.isclose(a, b, rtol=1e-12, atol=0)
+        same = near | (np.isnan(a) & np.isnan(b))
+    else:
+        same = pc.fill_null(pc.equal(one, other), True).to_numpy(zero_copy_only=False)
+    nulls = [c.is_null().to_numpy(zero_copy_only=False) for c in (one, other)]
+    return np.flatnonzero((nulls[0] != nulls[1]) | (~nulls[0] & ~same))
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    plain = column.combine_chunks()
+    if pa.types.is_timestamp(plain.type):
+        return plain.cast(pa.timestamp("us")).cast(pa.int64())
+    return plain.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(plain.type) else plain
+
+
+def describe(who: str, e: Expr, n: int, right: pa.Table, answer: pa.Table, bad: np.ndarray) -> str:
+    row = int(bad[0])
+    values = {name: v for name, v in ((c, edge_values.rows()[c][row]) for c in COLUMNS) if name in e.ours}
+    shown = f"{who}: {e.ours} with {values}"
+    return f"{shown}: expected {right.column(n + 1)[row]}, got {answer.column(n + 1)[row]} ({len(bad)} rows)"

@@ -1,0 +1,83 @@
+"""Fragments over batches without Spark: what filters put out, and windows with their partial aggregates merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+import pyarrow as pa
+
+from towpath.lang import parse
+from towpath.lang.query import Query
+from towpath.plan.assignment import input_column, log_columns
+from towpath.plan.cut import plan
+from towpath.plan.pipeline import Pipeline
+from towpath.plan.serial import dump_pipeline, load_pipeline
+from towpath.plan.slots import GROUPS, MERGED, after_aggregate
+from towpath.plan.templates import universal_for
+from towpath.schema import Catalog, Stream
+from towpath.vector.closing import results
+from towpath.vector.evaluate import RESULTS, Filters
+from towpath.vector.fragments import Fragment
+from towpath.vector.windows import PARTIALS, Windows
+
+BETWEEN = "\n"
+
+
+def pipelines(sql: str, catalog: Catalog) -> tuple[Query, tuple[Pipeline, ...]]:
+    query = parse(sql, catalog)
+    return query, plan(query, catalog).pipelines
+
+
+def as_input(rows: pa.Table, stream: Stream) -> pa.Table:
+    """Rows of a stream as its carrier gets them."""
+    named = rows.rename_columns([input_column("i0", name) for name in rows.column_names])
+    us = rows[stream.time].cast(pa.int64())
+    return named.append_column("i0__us", us).append_column(
+        "i0__stream", pa.array([stream.name] * rows.num_rows, pa.string())
+    )
+
+
+def fragment(number: int, pipeline: Pipeline) -> Fragment:
+    post = "" if pipeline.window is None else BETWEEN.join(dump_pipeline(after_aggregate(pipeline)))
+    return Fragment(number, pipeline, post)
+
+
+def pipeline_of(post: str) -> Pipeline:
+    return load_pipeline(*post.split(BETWEEN))
+
+
+def filtered(fragments: Sequence[Fragment], batches: Sequence[pa.Table]) -> pa.Table:
+    program = Filters(fragments)
+    return pa.concat_tables([RESULTS.empty_table(), *(program.results(batch) for batch in batches)])
+
+
+def windowed(fragments: Sequence[Fragment], batches: Sequence[pa.Table]) -> pa.Table:
+    program = Windows(fragments)
+    return results(merged([program.partials(batch) for batch in batches]), pipeline_of)
+
+
+def merged(partials: Sequence[pa.Table]) -> pa.Table:
+    """As Spark merges them, each column with its function."""
+    rows = pl.DataFrame(pl.from_arrow(pa.concat_tables([PARTIALS.empty_table(), *partials])))
+    functions = [_merged(name) for name in MERGED]
+    return rows.group_by("_fragment", "_end", "_post", *GROUPS).agg(*functions).to_arrow().select(PARTIALS.names)
+
+
+def _merged(name: str) -> pl.Expr:
+    merge, _ = MERGED[name]
+    column = pl.col(name)
+    if merge == "sum":
+        return pl.when(column.count() > 0).then(column.sum())
+    # Polars passes over NaN, which Spark takes for the largest.
+    largest = column.nan_max() if "_d" in name else column.max()
+    return column.min() if merge == "min" else largest
+
+
+def answer(log: pa.Table, number: int, pipeline: Pipeline) -> pa.Table:
+    """The output columns of a fragment."""
+    mine = log.filter(pa.compute.equal(log["_fragment"], number))
+    template = universal_for(pipeline)
+    assert template is not None, "it runs in a universal carrier"
+    columns = list(log_columns(pipeline, template))
+    return pa.table([mine[column] for column in columns], names=[f"c{n}" for n in range(len(columns))])
