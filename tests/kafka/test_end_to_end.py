@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,6 +30,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.live]
 QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 BEGINNING = 1_767_225_600
 PHASES, ROWS, SECONDS = 3, 200, 20  # rows of a stream and seconds of event time in each phase
+DELAY_S, DISORDER_S = 2.0, 1.5
+STEP_S = 0.8 * (DELAY_S - DISORDER_S)
 
 JOB = """
 trigger: 100 ms
@@ -39,7 +42,7 @@ streams:
     source: &source {{type: kafka, servers: "{kafka}", topic: orders}}
     schema: {{k: bigint, x: double, tag: string, at: timestamp}}
     time: at
-    delay: 2 seconds
+    delay: {delay} seconds
     idle_after: 0
   trades:
     <<: *stream
@@ -87,7 +90,7 @@ def endpoint(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 def write_job(folder: Path, node: str, kafka: str, queries: dict[str, str]) -> Path:
     texts = [QUERY.format(name=name, sql=sql, kafka=kafka) for name, sql in queries.items()]
     job = folder / "job.yaml"
-    job.write_text(JOB.format(node=node, kafka=kafka, queries="".join(texts)))
+    job.write_text(JOB.format(delay=DELAY_S, node=node, kafka=kafka, queries="".join(texts)))
     return job
 
 
@@ -95,7 +98,7 @@ def random_chunk(rng: Random, phase: int) -> list[dict[str, Any]]:
     """Rows of a phase as they are sent: out of order by less than the allowed delay."""
     sent = sorted(rng.uniform(0, SECONDS) for _ in range(ROWS))
     begin = BEGINNING + phase * SECONDS
-    times = [begin + max(0.0, second - rng.uniform(0, 1.5)) for second in sent]
+    times = [begin + max(0.0, second - rng.uniform(0, DISORDER_S)) for second in sent]
     return [
         {"k": rng.randrange(6), "x": rng.randrange(100) / 10, "tag": rng.choice("abc"), "at": round(t, 3)}
         for t in times
@@ -155,11 +158,27 @@ def test_topics_to_topics_over_a_broker_that_dies(broker: Broker, endpoint: Serv
 
 def send(broker: Broker, chunk: dict[str, list[dict[str, Any]]]) -> None:
     for name in ("orders", "trades", "news"):
-        produce(broker.address, name, [(str(row["k"]), message(row)) for row in chunk[name]])
+        send_in_step(broker, name, [(str(row["k"]), row) for row in chunk[name]])
     pumps = [(name, row) for name in ("pump1", "pump2") for row in chunk[name]]
     pumps += [("pump3", row) for row in chunk["pump1"]]
-    pumps.sort(key=lambda pump: pump[1]["at"])
-    produce(broker.address, "pumps", [(name, message(row)) for name, row in pumps])
+    send_in_step(broker, "pumps", sorted(pumps, key=lambda pump: pump[1]["at"]))
+
+
+def send_in_step(broker: Broker, topic: str, rows: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    """No partition runs ahead of another by more than STEP_S, however slow the broker is.
+
+    A micro-batch that finds a whole phase of one partition and nothing of another would rightly take the rest for late
+    when they come.
+    """
+    steps: list[list[tuple[str, dict[str, Any]]]] = []
+    newest = begin = -math.inf
+    for key, row in rows:
+        newest = max(newest, row["at"])
+        if newest > begin + STEP_S:
+            steps.append([])
+            begin = newest
+        steps[-1].append((key, message(row)))
+    produce(broker.address, topic, *steps)
 
 
 def settle(running: Towpath) -> None:

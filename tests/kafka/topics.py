@@ -20,12 +20,13 @@ def create(address: str, *topics: str, partitions: int = 2) -> None:
         topic.result(PATIENCE_S)
 
 
-def produce(address: str, topic: str, messages: Iterable[tuple[str | None, Mapping[str, Any] | str]]) -> None:
-    """Keys with rows, which become JSON, or with texts, which stay as they are."""
+def produce(address: str, topic: str, *steps: Iterable[tuple[str | None, Mapping[str, Any] | str]]) -> None:
+    """Keys with rows, which become JSON, or texts, which stay as they are; a step begins when the last is there."""
     producer = Producer({"bootstrap.servers": address, "log_level": 0, "enable.idempotence": True})
-    for key, row in messages:
-        producer.produce(topic, row if isinstance(row, str) else json.dumps(row, default=str), key)
-    assert producer.flush(PATIENCE_S) == 0, "the broker does not take messages"
+    for step in steps:
+        for key, row in step:
+            producer.produce(topic, row if isinstance(row, str) else json.dumps(row, default=str), key)
+        assert producer.flush(PATIENCE_S) == 0, "the broker does not take messages"
 
 
 def consume(address: str, topic: str) -> list[dict[str, Any]]:
