@@ -16,7 +16,7 @@ def small(scale: Scale, seeds: Sequence[int], progress: Progress) -> ExperimentR
     """A small experiment."""
     progress("half", 0.5)
     return ExperimentReport(
-        (Statement.over("it is 1", "1", [float(len(seeds))], lambda mean: mean == 1),),
+        (Statement.over("it is 1", "1", [1.0] * len(seeds), lambda mean: mean == 1),),
         (Table("numbers", ("scale", "seeds"), ((scale, len(seeds)),)),),
         (Lines("a line", "x", "y", (Series("a", (1.0, 2.0), (0.0, 1.0)),)),),
     )
@@ -39,10 +39,10 @@ def test_the_list_says_what_each_is_about() -> None:
 
 
 def test_it_ends_with_one_line_of_json() -> None:
-    result = run("small-one", "--seeds", "1")
+    result = run("small-one", "--seeds", "2")
     assert result.exit_code == 0
     summary = json.loads(result.stdout.splitlines()[-1])
-    assert (summary["experiment"], summary["scale"], summary["seeds"]) == ("small-one", "default", 1)
+    assert (summary["experiment"], summary["scale"], summary["seeds"]) == ("small-one", "default", 2)
     assert summary["statements"] == [{"claim": "it is 1", "paper": "1", "ours": 1.0, "spread": 0.0, "holds": True}]
     assert "half" in result.stderr
 

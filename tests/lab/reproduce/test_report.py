@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from towpath.errors import UnknownNameError
 from towpath.lab.reproduce import Bars, ExperimentReport, Lines, Plot, Series, Statement, Table, available, get, help_of
 from towpath.lab.reproduce.draw import save, svg
-from towpath.lab.reproduce.page import ExperimentRun, number, page
+from towpath.lab.reproduce.page import ExperimentRun, number, page, verdict
+from towpath.lab.reproduce.report import confidence_interval
 
 PLOTS: tuple[Plot, ...] = (
     Lines(
@@ -18,7 +20,7 @@ PLOTS: tuple[Plot, ...] = (
     Bars("bars", "y", ("one", "two"), (Series("a", (1.0, 2.0)), Series("b", (2.0, 1.0), spread=(0.1, 0.1)))),
 )
 REPORT = ExperimentReport(
-    statements=(Statement.over("a < b", "2", [1.0, 3.0], lambda mean: mean == 2),),
+    statements=(Statement.over("a < b", "2", [1.0, 3.0], lambda mean: abs(mean) < 100),),
     tables=(Table("a table", ("name", "value"), (("<x>", 1234.5), ("y", 0.125))),),
     plots=PLOTS,
     scaled_down=("Less of it.",),
@@ -39,7 +41,37 @@ def test_a_wrong_name_is_answered_with_the_right_ones() -> None:
 def test_a_statement_has_mean_spread_and_verdict() -> None:
     (statement,) = REPORT.statements
     assert (statement.ours, statement.spread, statement.holds) == (2.0, pytest.approx(2**0.5), True)
-    assert Statement.over("", "", [1.0], lambda mean: mean > 1) == Statement("", "", 1.0, 0.0, False)
+    assert Statement.exact("", "", 1.0, lambda value: value > 1) == Statement("", "", 1.0, 0.0, False)
+
+
+def test_what_noise_could_have_given_is_undecided() -> None:
+    """By hand: 1.1, 1.2, 1.3 have the mean 1.2, the deviation 0.1 and t = 4.303, so the interval is 1.2 +- 0.248."""
+    values = [1.1, 1.2, 1.3]
+    assert confidence_interval(values) == pytest.approx((0.9516, 1.4484), abs=1e-4)
+
+    def decided(holds: Callable[[float], bool]) -> bool | None:
+        return Statement.over("", "", values, holds).holds
+
+    assert decided(lambda ratio: ratio > 0.95) is True
+    assert decided(lambda ratio: ratio > 0.96) is None
+    assert decided(lambda ratio: ratio > 1.44) is None
+    assert decided(lambda ratio: ratio > 1.45) is False
+    assert decided(lambda ratio: abs(ratio - 1.2) < 0.2) is None, "only the middle is inside"
+
+
+def test_one_seed_decides_nothing() -> None:
+    assert Statement.over("", "", [5.0], lambda ratio: ratio > 1).holds is None
+
+
+@pytest.mark.parametrize(
+    ("holds", "words"), [(True, "holds"), (False, "does not hold"), (None, "undecided")], ids=["yes", "no", "open"]
+)
+def test_verdicts_in_words(holds: bool | None, words: str) -> None:
+    assert verdict(Statement("", "", 1.0, 0.0, holds)) == words
+
+
+def test_seeds_that_agree_decide() -> None:
+    assert Statement.over("", "", [5.0, 5.0], lambda ratio: ratio > 5).holds is False
 
 
 def test_the_summary_is_one_line_of_json() -> None:

@@ -47,7 +47,7 @@ def number(cell: Cell) -> str:
 
 
 def verdict(statement: Statement) -> str:
-    return "holds" if statement.holds else "does not hold"
+    return {True: "holds", False: "does not hold", None: "undecided"}[statement.holds]
 
 
 def statements_table(statements: Iterable[Statement]) -> Table:
@@ -63,7 +63,7 @@ def notes(report: ExperimentReport) -> list[tuple[str, tuple[str, ...]]]:
     parts = [
         ("Smaller than in the paper", report.scaled_down),
         ("Assumed where the paper is silent", report.assumed),
-        ("Why a statement does not hold", report.explained),
+        ("Why a statement does not hold, or is undecided", report.explained),
     ]
     return [(heading, sentences) for heading, sentences in parts if sentences]
 
@@ -73,7 +73,7 @@ def _overview(runs: Sequence[ExperimentRun]) -> str:
         (
             run.experiment,
             run.about,
-            f"{sum(s.holds for s in run.report.statements)} of {len(run.report.statements)}",
+            f"{sum(s.holds is True for s in run.report.statements)} of {len(run.report.statements)}",
             run.seeds,
             f"{run.seconds:.0f} s",
         )

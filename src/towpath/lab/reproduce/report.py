@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, stdev
@@ -11,6 +12,8 @@ Scale = Literal["tiny", "default", "full"]  # tiny: only to see that it runs; fu
 Progress = Callable[[str, float], None]  # what is being done, and the share of the work that is done
 Cell = str | float | int
 
+CONFIDENCE = 0.95
+
 
 def silent(text: str, done: float) -> None:
     """A progress that nobody sees."""
@@ -18,19 +21,41 @@ def silent(text: str, done: float) -> None:
 
 @dataclass(frozen=True)
 class Statement:
-    """One claim of a paper. `ours` is the mean over the seeds, `spread` their standard deviation."""
+    """One claim of a paper. `ours` is the mean over the seeds, `spread` their standard deviation.
+
+    `holds` is None when the runs do not decide it: other seeds could well give the other answer.
+    """
 
     claim: str
     paper: str
     ours: float
     spread: float
-    holds: bool
+    holds: bool | None
 
     @staticmethod
     def over(claim: str, paper: str, values: Sequence[float], holds: Callable[[float], bool]) -> Statement:
-        """From one value per seed; the claim must hold for the mean."""
+        """From one value per seed; a comparison is one value, made of runs of the same seed.
+
+        The claim holds, or does not, if that is so all over the confidence interval of the mean; one seed has none.
+        """
         mean = fmean(values)
-        return Statement(claim, paper, mean, stdev(values) if len(values) > 1 else 0.0, bool(holds(mean)))
+        if len(values) == 1:
+            return Statement(claim, paper, mean, 0.0, None)
+        verdicts = {bool(holds(value)) for value in (mean, *confidence_interval(values))}
+        return Statement(claim, paper, mean, stdev(values), verdicts.pop() if len(verdicts) == 1 else None)
+
+    @staticmethod
+    def exact(claim: str, paper: str, value: float, holds: Callable[[float], bool]) -> Statement:
+        """From a value that no seed has a part in."""
+        return Statement(claim, paper, value, 0.0, bool(holds(value)))
+
+
+def confidence_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Of the mean, by Student's distribution. Needs two values at least."""
+    from scipy.stats import t
+
+    half = float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
+    return fmean(values) - half, fmean(values) + half
 
 
 @dataclass(frozen=True)

@@ -157,8 +157,8 @@ def _statements(ours: Counted, drawn: Sequence[Sequence[Counted]]) -> tuple[Stat
     ratios = [fmean(c.round_robin / c.grouping for c in plans) for plans in drawn]
     found = [fmean(numbers) for numbers in alike if numbers]
     statements = [
-        Statement.over("Grouping: connections of plan 2", "8", [ours.grouping], lambda n: n == GROUPING),
-        Statement.over("Round robin: connections of plan 2", "17", [ours.round_robin], lambda n: n == ROUND_ROBIN),
+        Statement.exact("Grouping: connections of plan 2", "8", ours.grouping, lambda n: n == GROUPING),
+        Statement.exact("Round robin: connections of plan 2", "17", ours.round_robin, lambda n: n == ROUND_ROBIN),
         Statement.over(
             "Round robin makes more connections than grouping, how many times as many on random plans",
             "2.1",
