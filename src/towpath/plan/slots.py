@@ -145,6 +145,11 @@ def has_columns(pipeline: Pipeline) -> bool:
     return True
 
 
+def merges_texts(pipeline: Pipeline) -> bool:
+    """Whether one of its aggregates is the least or the greatest of texts."""
+    return any(partial.type is Type.STRING for partial in Layout(pipeline).partials)
+
+
 class NoColumn(Exception):
     """A pipeline needs more columns of a type than there are, or an aggregate that cannot be merged."""
 

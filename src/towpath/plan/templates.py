@@ -18,7 +18,7 @@ from functools import lru_cache
 from towpath.plan.boxes import Box
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Bound, Output, Pipeline, PipelineSource, Slot
-from towpath.plan.slots import has_columns, has_long_pattern
+from towpath.plan.slots import has_columns, has_long_pattern, merges_texts
 
 Probe = tuple[ColumnRef, ...]  # the columns one lookup compares by equality
 
@@ -26,6 +26,7 @@ Probe = tuple[ColumnRef, ...]  # the columns one lookup compares by equality
 MOST_PROBES, MOST_SLOTS, MOST_AGGREGATES = 8, 24, 12
 # So many alike are worth a plan of their own (docs/design/any_shape.md).
 MANY_ALIKE = 200
+ANY, ANY_WITH_TEXTS = "any", "any with texts"  # windows of universal families; the latter have least and greatest texts
 KEPT = 4_096  # answers to whether a template can be universal
 # Join windows are grouped by a factor of four, so that a long window does not make short ones keep its state.
 SHORTEST_REACH_US, REACH_FACTOR = 5_000_000, 4
@@ -38,7 +39,7 @@ class Family:
     classes: tuple[tuple[tuple[str, str], ...], ...]
     times: tuple[str, ...]
     keys: tuple[tuple[ColumnRef, ColumnRef], ...]
-    window: str  # "" | "tumbling" | "hopping" | "any", of a universal family
+    window: str  # "" | "tumbling" | "hopping"; of a universal family "" | ANY | ANY_WITH_TEXTS
     reach_us: int  # upper bound of the join windows in this family, 0 without a join
     universal: bool = False  # shapes are data, too
 
@@ -127,9 +128,10 @@ def universal_for(pipeline: Pipeline) -> Template | None:
 def universal(template: Template) -> Template | None:
     """The same for what all pipelines of a narrow template have in common."""
     family = template.family
-    if not has_columns(_some_pipeline(template)):
+    pipeline = _some_pipeline(template)
+    if not has_columns(pipeline):
         return None
-    window = "any" if family.window else ""
+    window = (ANY_WITH_TEXTS if merges_texts(pipeline) else ANY) if family.window else ""
     return Template(Family(family.classes, family.times, (), window, 0, universal=True), *[()] * len(template._parts))
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from towpath.plan.slots import GROUPS, MERGED, OUTPUTS
-from towpath.plan.templates import Template
+from towpath.plan.slots import GROUPS, MERGED, OUTPUTS, Merge
+from towpath.plan.templates import ANY_WITH_TEXTS, Family, Template
 from towpath.schema import BEFORE_1970_US, Type
 from towpath.spark.carrier import EVENT_TIME
 from towpath.spark.types import ddl
@@ -27,7 +27,7 @@ from towpath.spark.universal_worker import closed, filtered, partials
 LOG = {"_fragment": Type.INT, "_time": Type.TIMESTAMP, "_born": Type.TIMESTAMP, **OUTPUTS}
 KEYS = {"_fragment": Type.INT, "_post": Type.STRING, **GROUPS}
 PARTIALS = {"_fragment": Type.INT, "_end": Type.BIGINT, **KEYS, **{name: type_ for name, (_, type_) in MERGED.items()}}
-MERGE: dict[str, Callable[[str], Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
+MERGE: dict[Merge, Callable[[str], Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
 
 
 def build(
@@ -41,10 +41,22 @@ def build(
     tagged = given.mapInArrow(partial(partials, str(table)), ddl(PARTIALS))
     # What is needed when a window closes is part of the key: its fragment may have left the table by then.
     event = F.timestamp_micros(F.col("_end") + F.lit(BEFORE_1970_US)).alias("_event", metadata=EVENT_TIME)
+    values = merged_by(template.family)
     merged = (
-        tagged.select(event, *KEYS, *MERGED)
+        tagged.select(event, *KEYS, *values)
         .groupBy("_event", *KEYS)
-        .agg(*(MERGE[merge](name).alias(name) for name, (merge, _) in MERGED.items()))
+        .agg(*(MERGE[merge](name).alias(name) for name, merge in values.items()))
     )
-    ended = merged.withColumn("_end", F.unix_micros("_event") - F.lit(BEFORE_1970_US)).select(*PARTIALS)
+    end = (F.unix_micros("_event") - F.lit(BEFORE_1970_US)).alias("_end")
+    ended = merged.select(end, *KEYS, *values)
     return ended.mapInArrow(partial(closed, tuple(banned)), ddl(LOG))
+
+
+def merged_by(family: Family) -> dict[str, Merge]:
+    """The columns of the aggregate, and how each is merged.
+
+    An aggregate that keeps a text is sorted instead of hashed, and Spark then generates code in every task, which takes
+    longer than all the rest. So those that need one have carriers of their own.
+    """
+    texts = family.window == ANY_WITH_TEXTS
+    return {name: merge for name, (merge, type_) in MERGED.items() if texts or type_ is not Type.STRING}
