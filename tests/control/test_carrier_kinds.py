@@ -42,11 +42,11 @@ def test_many_of_a_shape_have_a_plan_of_their_own_and_who_comes_later_joins_them
     assert submit(kinds, "filter", "computed") == ["filter", "universal filter"]
 
 
-def test_what_cannot_be_universal_is_not(kinds: World) -> None:
+def test_joins_of_two_are_universal(kinds: World) -> None:
     assert submit(kinds, "join", "filter", "join window") == [
-        "2-way join",
+        "universal 2-way join",
         "universal filter",
-        "2-way join + tumbling aggregate",
+        "universal 2-way join + aggregate",
     ]
 
 

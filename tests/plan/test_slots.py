@@ -72,10 +72,10 @@ def test_what_does_not_fit() -> None:
     assert fits(pipeline(f"SELECT stddev(int_0) AS n {window}")) is False
     assert fits(pipeline(f"SELECT min(string_0) AS a, min(string_1) AS b {window}")) is False
     assert fits(pipeline(f"SELECT count(*) AS n {window} GROUP BY double_0, double_1, double_2")) is False
-    assert (
-        fits(pipeline("SELECT a.int_0 FROM s [RANGE 1 SECOND] a JOIN s [RANGE 1 SECOND] b ON a.int_0 = b.int_0"))
-        is False
-    )
+    two = "FROM s [RANGE 1 SECOND] a JOIN s [RANGE 1 SECOND] b ON a.int_0 = b.int_0"
+    assert fits(pipeline(f"SELECT a.int_0 {two}")) is True
+    assert fits(pipeline(f"SELECT a.int_0 {two} JOIN s [RANGE 1 SECOND] c ON a.int_0 = c.int_0")) is False
+    assert fits(pipeline(f"SELECT a.int_0 {two.replace('JOIN s', 'JOIN derived')}")) is False
 
 
 def test_what_fits() -> None:

@@ -143,12 +143,29 @@ def test_one_universal_template_for_all_filters_and_one_for_all_windows_of_a_cla
     assert elsewhere is not None and elsewhere != of_filters and not of_filters.covers(elsewhere)
 
 
+def test_one_universal_template_for_all_joins_of_two_classes() -> None:
+    joins = [
+        "SELECT a.mph FROM sensor1 [RANGE 1 SECOND] a, sensor2 [RANGE 1 DAY] b WHERE a.car_id = b.car_id",
+        "SELECT b.lane FROM sensor2 [RANGE 1 HOUR] a, sensor2 [RANGE 1 SECOND] b WHERE a.lane = b.lane AND a.mph > 1",
+    ]
+    counts = [
+        f"SELECT count(*) AS n {sql[13:].replace('1 DAY', '1 SECOND').replace('1 HOUR', '1 SECOND')}" for sql in joins
+    ]
+    (of_joins,) = {universal_for(pipeline(sql)) for sql in joins}
+    (of_counts,) = {universal_for(pipeline(sql)) for sql in counts}
+    assert of_joins is not None and of_counts is not None
+    assert of_joins.family.kind == "universal 2-way join" and of_joins.family.stateful
+    assert of_counts.family.kind == "universal 2-way join + aggregate"
+    assert of_joins.family.keys == () and of_joins.family.reach_us == 0
+
+
 @pytest.mark.parametrize(
     "sql",
     [
         pytest.param(
-            "SELECT a.mph FROM sensor2 [RANGE 1 SECOND] a, sensor1 [RANGE 1 SECOND] b WHERE a.car_id = b.car_id",
-            id="a join",
+            "SELECT a.mph FROM sensor2 [RANGE 1 SECOND] a, sensor1 [RANGE 1 SECOND] b, sensor1 [RANGE 1 SECOND] c "
+            "WHERE a.car_id = b.car_id AND b.lane = c.lane",
+            id="a join of more than two",
         ),
         pytest.param("SELECT count(DISTINCT channel) AS n FROM bids [RANGE 4 SECONDS]", id="what cannot be merged"),
         pytest.param(

@@ -82,7 +82,7 @@ def run(
         with TemporaryDirectory() as folder:
             publish(Path(folder), 1, made, TableChange(assigned), by_version=True)
             version = spark.createDataFrame([(1,)], "_version int")
-            return universal.build(template, inputs[0], version, Path(folder)).toArrow()
+            return universal.build(template, inputs, version, Path(folder)).toArrow()
     schema = arrow_schema(table_columns(made))
     table = pa.Table.from_pylist([{"_version": 0, **row} for row in assigned], schema)
     return build(template, inputs, spark.createDataFrame(table)).toArrow()

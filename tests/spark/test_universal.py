@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from tests.spark.folders import arrive, write_job
+from tests.spark.folders import BEGINNING_US, SECOND, arrive, write_job
 
 from towpath.api.running import Towpath, start
+from towpath.runtime.carriers import BatchDone
+from towpath.spark import runtime
+from towpath.spark.progress import batch_done
 
 pytestmark = pytest.mark.spark
 
@@ -78,3 +83,104 @@ def test_shapes_are_data(tmp_path: Path) -> None:
         late = {stream: n for c in running.engine.carriers for stream, n in c.late_rows.items()}
         assert late == {"s": 1}
         assert running.results("groups").schema.types == [pa.int64(), pa.float64(), pa.float64()]
+
+
+# --- joins -----------------------------------------------------------------------------------------------------------
+
+ROWS = tuple[int | None, float | None, str | None, float]  # key, number, name, seconds
+TIMES = "second(a.at) AS s, second(b.at) AS t"
+LONG = "s [RANGE 10 SECONDS] a, t [RANGE 10 SECONDS] b"
+JOINS = {
+    "by_key": "SELECT a.k, second(b.at) AS t FROM s [RANGE 2 SECONDS] a, t [RANGE 3 SECONDS] b WHERE a.k = b.k",
+    "by_number": f"SELECT {TIMES} FROM s [RANGE 5 SECONDS] a, t [RANGE 5 SECONDS] b WHERE a.x = b.x",
+    "by_name": f"SELECT {TIMES} FROM s [RANGE 5 SECONDS] a, t [RANGE 5 SECONDS] b WHERE a.name = b.name",
+    "by_both": f"SELECT {TIMES} FROM {LONG} WHERE a.k = b.k AND a.name = b.name",
+    "of_itself": f"SELECT {TIMES} FROM s [RANGE 3 SECONDS] a, s [RANGE 3 SECONDS] b WHERE a.k = b.k AND a.x > b.x",
+    "counted": f"SELECT a.k, count(*) AS n FROM {LONG} WHERE a.k = b.k GROUP BY a.k",
+}
+
+
+def join_job(folder: Path) -> Path:
+    job = write_job(folder, ["s", "t"], JOINS)
+    job.write_text("carriers: universal\n" + job.read_text().replace("x: double", "x: double, name: string"))
+    return job
+
+
+def arrive_named(folder: Path, stream: str, *rows: ROWS) -> None:
+    k, x, names, times = zip(*rows, strict=True)
+    instants = [BEGINNING_US + int(t * SECOND) for t in times]
+    table = pa.table(
+        {
+            "k": pa.array(k, pa.int64()),
+            "x": pa.array(x, pa.float64()),
+            "name": pa.array(names, pa.string()),
+            "at": pa.array(instants, pa.timestamp("us", tz="UTC")),
+        }
+    )
+    number = len(list((folder / stream).glob("*.parquet")))
+    pq.write_table(table, folder / stream / ".scratch")
+    (folder / stream / ".scratch").rename(folder / stream / f"{number:05}.parquet")
+
+
+def kinds(running: Towpath) -> list[str]:
+    return [c.template.family.kind for c in running.engine.carriers]
+
+
+@pytest.fixture
+def states(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
+    """How many rows the state of each carrier had after each of its micro-batches."""
+    found: dict[str, list[int]] = {}
+
+    def noted(carrier: str, *given: Any, **more: Any) -> BatchDone:
+        done = batch_done(carrier, *given, **more)
+        found.setdefault(carrier, []).append(done.state_rows)
+        return done
+
+    monkeypatch.setattr(runtime, "batch_done", noted)
+    return found
+
+
+def test_classes_of_joins_are_data(tmp_path: Path, states: dict[str, list[int]]) -> None:
+    job, nan = join_job(tmp_path), float("nan")
+    # NULL is equal to nothing, NaN to NaN, and 0.0 to -0.0.
+    arrive_named(tmp_path, "s", (1, 1.0, "a", 1), (2, nan, "b", 2), (None, 2.0, None, 3), (1, 0.0, "a", 4))
+    arrive_named(tmp_path, "s", (9, 9.0, "n", 6))
+    arrive_named(tmp_path, "t", (1, -0.0, "b", 2), (2, nan, "a", 3), (None, 2.0, None, 3.5), (1, 5.0, "a", 6))
+    with start(job) as running:
+        settle(running)
+        carriers = running.engine.carriers
+        assert kinds(running) == ["universal 2-way join", "universal 2-way join + aggregate"]
+        # Streams and keys that nobody has joined before start nothing.
+        running.submit("anew", f"SELECT {TIMES} FROM t [RANGE 1 SECOND] a, s [RANGE 2 SECONDS] b WHERE a.name = b.name")
+        (tmp_path / "queries" / "by_both.sql").unlink()
+        running.withdraw("by_both")
+        other = JOINS["by_number"].replace("second(a.at)", "second(a.at) + 100").replace("5 SECONDS", "1 SECOND")
+        running.submit("by_number", other)
+        arrive_named(tmp_path, "s", (1, 7.0, "a", 8))
+        arrive_named(tmp_path, "t", (1, 7.0, "a", 9))
+        settle(running)
+        assert running.engine.carriers == carriers
+    with start(job) as running:
+        # Late by half a second, so nobody is paired with it; the other one meets what was there before the restart.
+        arrive_named(tmp_path, "s", (1, 7.0, "a", 6.5), (1, 1.0, "z", 10))
+        settle(running)
+        arrive_named(tmp_path, "t", (1, 2.0, "q", 30))
+        running.drain()
+        assert len(running.engine.carriers) == 2
+        found = {
+            name: sorted(tuple(r.values()) for r in running.results(name).to_pylist()) for name in (*JOINS, "anew")
+        }
+        assert found == {
+            # Exactly at the bound: 4 and 6 with a RANGE of two seconds.
+            "by_key": [(1, 2), (1, 2), (1, 6), (1, 6), (1, 9), (1, 9), (2, 3)],
+            "by_number": [(2, 3), (3, 3), (4, 2), (108, 9)],
+            "by_name": [(1, 3), (1, 6), (2, 2), (4, 3), (4, 6), (4, 9), (8, 3), (8, 6), (8, 9)],
+            "by_both": [(1, 6), (4, 6)],
+            "of_itself": [(1, 4), (8, 10)],
+            "counted": [(1, 3), (1, 9), (2, 1)],
+            "anew": [(9, 8)],
+        }
+        # Each carrier reads the stream on both sides.
+        assert [dict(c.late_rows) for c in running.engine.carriers] == [{"s": 2}, {"s": 2}]
+    # What no window reaches any more has left the state.
+    assert states["c0"][-1] < max(states["c0"])

@@ -67,9 +67,9 @@ def test_a_batch_reads_the_version_that_it_was_told(tmp_path: Path) -> None:
     put(tmp_path, 1, {1: BIG})
     put(tmp_path, 2, {2: SMALL}, left=(1,))
     put(tmp_path, 3, {n: SMALL for n in range(3, 100)}, left=(2,))  # it is written anew by now
-    assert found(filtered(str(tmp_path), batches(1, *ROWS))) == [(1, 1), (1, 2)]
-    assert found(filtered(str(tmp_path), batches(2, *ROWS))) == [(2, 11)]
-    assert found(filtered(str(tmp_path), batches(3, *ROWS))) == [(n, 11) for n in range(3, 100)]
+    assert found(filtered(str(tmp_path), False, batches(1, *ROWS))) == [(1, 1), (1, 2)]
+    assert found(filtered(str(tmp_path), False, batches(2, *ROWS))) == [(2, 11)]
+    assert found(filtered(str(tmp_path), False, batches(3, *ROWS))) == [(n, 11) for n in range(3, 100)]
 
 
 def test_versions_that_were_replaced_long_ago_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,29 +80,29 @@ def test_versions_that_were_replaced_long_ago_leave_nothing(tmp_path: Path, monk
     put(tmp_path, 3, {101: SMALL})
     assert len(list(tmp_path.iterdir())) < kept
     with pytest.raises(FileNotFoundError):
-        found(filtered(str(tmp_path), batches(1, *ROWS)))
-    assert found(filtered(str(tmp_path), batches(3, *ROWS))) == [(100, 11), (101, 11)]
+        found(filtered(str(tmp_path), False, batches(1, *ROWS)))
+    assert found(filtered(str(tmp_path), False, batches(3, *ROWS))) == [(100, 11), (101, 11)]
 
 
 def test_what_is_compiled_is_compiled_once(tmp_path: Path) -> None:
     put(tmp_path, 1, {1: BIG})
-    found(filtered(str(tmp_path), batches(1, *ROWS)))
+    found(filtered(str(tmp_path), False, batches(1, *ROWS)))
     before = universal_worker._tables[str(tmp_path)]
     put(tmp_path, 2, {2: SMALL})
-    found(filtered(str(tmp_path), batches(2, *ROWS)))
+    found(filtered(str(tmp_path), False, batches(2, *ROWS)))
     after = universal_worker._tables[str(tmp_path)]
     assert after.fragments[1] is before.fragments[1] and after.fragments.keys() == {1, 2}
 
 
 def test_no_rows_need_no_table(tmp_path: Path) -> None:
-    assert found(filtered(str(tmp_path / "none"), batches(1))) == []
+    assert found(filtered(str(tmp_path / "none"), False, batches(1))) == []
 
 
 @pytest.mark.parametrize("most", [1, 2, 100])
 def test_windows_are_closed_by_what_their_rows_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(universal_worker, "MOST_ROWS", most)
     put(tmp_path, 1, {1: COUNT, 2: COUNT})
-    parts = pa.Table.from_batches(list(partials(str(tmp_path), batches(1, *ROWS))))
+    parts = pa.Table.from_batches(list(partials(str(tmp_path), False, batches(1, *ROWS))))
     sums = [(name, "sum") for name in parts.column_names if name.startswith("sum_")]
     keys = [name for name in parts.column_names if not name.startswith(("sum_", "min_", "max_"))]
     others = [(name, name[:3]) for name in parts.column_names if name.startswith(("min_", "max_"))]

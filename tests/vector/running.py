@@ -11,14 +11,16 @@ from towpath.lang import parse
 from towpath.lang.query import Query
 from towpath.plan.assignment import input_column, log_columns
 from towpath.plan.cut import plan
+from towpath.plan.join_class import CLASS, KEPT, KEYS
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.serial import dump_pipeline, load_pipeline
 from towpath.plan.slots import GROUPS, MERGED, after_aggregate
 from towpath.plan.templates import universal_for
 from towpath.schema import Catalog, Stream
 from towpath.vector.closing import results
-from towpath.vector.evaluate import RESULTS, Filters
+from towpath.vector.evaluate import RESULTS, Filters, OneStream, Origin
 from towpath.vector.fragments import Fragment
+from towpath.vector.joins import Side
 from towpath.vector.windows import PARTIALS, Windows
 
 BETWEEN = "\n"
@@ -29,12 +31,12 @@ def pipelines(sql: str, catalog: Catalog) -> tuple[Query, tuple[Pipeline, ...]]:
     return query, plan(query, catalog).pipelines
 
 
-def as_input(rows: pa.Table, stream: Stream) -> pa.Table:
+def as_input(rows: pa.Table, stream: Stream, alias: str = "i0") -> pa.Table:
     """Rows of a stream as its carrier gets them."""
-    named = rows.rename_columns([input_column("i0", name) for name in rows.column_names])
+    named = rows.rename_columns([input_column(alias, name) for name in rows.column_names])
     us = rows[stream.time].cast(pa.int64())
-    return named.append_column("i0__us", us).append_column(
-        "i0__stream", pa.array([stream.name] * rows.num_rows, pa.string())
+    return named.append_column(f"{alias}__us", us).append_column(
+        f"{alias}__stream", pa.array([stream.name] * rows.num_rows, pa.string())
     )
 
 
@@ -47,14 +49,39 @@ def pipeline_of(post: str) -> Pipeline:
     return load_pipeline(*post.split(BETWEEN))
 
 
-def filtered(fragments: Sequence[Fragment], batches: Sequence[pa.Table]) -> pa.Table:
-    program = Filters(fragments)
+def filtered(fragments: Sequence[Fragment], batches: Sequence[pa.Table], origin: type[Origin] = OneStream) -> pa.Table:
+    program = Filters(fragments, origin)
     return pa.concat_tables([RESULTS.empty_table(), *(program.results(batch) for batch in batches)])
 
 
-def windowed(fragments: Sequence[Fragment], batches: Sequence[pa.Table]) -> pa.Table:
-    program = Windows(fragments)
+def windowed(fragments: Sequence[Fragment], batches: Sequence[pa.Table], origin: type[Origin] = OneStream) -> pa.Table:
+    program = Windows(fragments, origin)
     return results(merged([program.partials(batch) for batch in batches]), pipeline_of)
+
+
+def kept(fragments: Sequence[Fragment], sides: Sequence[Sequence[pa.Table]]) -> list[pa.Table]:
+    """What a join keeps of the batches of its two inputs."""
+    programs = [Side(fragments, n) for n in range(2)]
+    return [
+        pa.concat_tables([program.kept(batch) for batch in batches])
+        for program, batches in zip(programs, sides, strict=True)
+    ]
+
+
+def met(left: pa.Table, right: pa.Table) -> pa.Table:
+    """The pairs of what is kept, as Spark's join makes them (spark/universal.py)."""
+    key = [CLASS, "_until", *KEYS]
+    pairs = pl.DataFrame(pl.from_arrow(left)).join(
+        pl.DataFrame(pl.from_arrow(right)), on=key, how="inner", nulls_equal=True
+    )
+    ahead = pl.col("i1__us") - pl.col("i0__us")
+    latest = pl.max_horizontal("i0__us", "i1__us")
+    wanted = (ahead <= pl.col("_keep")) & (-ahead <= pl.col("_keep_right")) & (latest >= pl.col("_from"))
+    return pairs.filter(wanted).drop(c for c in pairs.columns if c not in (CLASS, *_tuples(left, right))).to_arrow()
+
+
+def _tuples(*sides: pa.Table) -> list[str]:
+    return [name for side in sides for name in side.column_names if name not in KEPT]
 
 
 def merged(partials: Sequence[pa.Table]) -> pa.Table:

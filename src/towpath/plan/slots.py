@@ -14,7 +14,7 @@ integers, booleans, timestamps (microseconds) and dates (days) all travel as BIG
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeVar
@@ -25,7 +25,7 @@ from towpath.lang import infer
 from towpath.plan.boxes import Box
 from towpath.plan.expressions import form
 from towpath.plan.operators import ColumnRef
-from towpath.plan.pipeline import Bound, Output, Pipeline, Slot
+from towpath.plan.pipeline import Bound, Output, Pipeline, PipelineSource, Slot
 from towpath.schema import Type, is_link
 
 Merge = Literal["sum", "min", "max"]
@@ -35,6 +35,8 @@ Measure = Literal["rows", "count", "value", "high", "low"]
 HALF_BITS = 32
 # Rust's regular expressions have a bound on their size, which `_` fills most: any character has many byte sequences.
 LONGEST_PATTERN = 1_000
+# A join of more has a step for each, and so a plan for each number of them.
+MOST_SOURCES = 2
 
 _OUTPUTS = {
     Type.BOOLEAN: ("b", 4),
@@ -135,8 +137,8 @@ def has_long_pattern(pipeline: Pipeline) -> bool:
 
 
 def has_columns(pipeline: Pipeline) -> bool:
-    """Whether it is of one stream, with enough columns and aggregates to merge: a matter of its shape alone."""
-    if len(pipeline.sources) != 1 or is_link(pipeline.sources[0].schema_class):
+    """Whether it is of one stream or joins two, with enough columns and aggregates to merge: a matter of its shape."""
+    if len(pipeline.sources) > MOST_SOURCES or any(is_link(source.schema_class) for source in pipeline.sources):
         return False
     try:
         Layout(pipeline).check()
@@ -156,16 +158,20 @@ class NoColumn(Exception):
 
 def after_aggregate(pipeline: Pipeline) -> Pipeline:
     """What is needed of a windowed pipeline once its windows have closed: the same layout, and no conditions."""
-    source = pipeline.sources[0]
-    used = {c.name for slot in pipeline.aggregates + pipeline.groups for c in slot.columns}
-    kept = tuple((name, type_) for name, type_ in source.schema_class if name in used or not name)
+    used = {(c.table, c.name) for slot in pipeline.aggregates + pipeline.groups for c in slot.columns}
     return replace(
         pipeline,
-        sources=(replace(source, schema_class=kept, stream=""),),
+        sources=tuple(_narrowed(source, used) for source in pipeline.sources),
+        keys=(),
         boxes=(Box(),),
         residuals=(),
         outputs=tuple(o for o in pipeline.outputs if o.bound is not None),
     )
+
+
+def _narrowed(source: PipelineSource, used: Collection[ColumnRef]) -> PipelineSource:
+    kept = tuple((name, type_) for name, type_ in source.schema_class if (source.alias, name) in used or not name)
+    return replace(source, schema_class=kept, stream="")
 
 
 def column_types(pipeline: Pipeline) -> dict[ColumnRef, Type]:

@@ -5,17 +5,17 @@ template that *covers* it. Templates of one family can be merged, so a handful o
 shapes; a carrier that runs is never changed, a wider one is started beside it.
 
 A *universal* template has no slots: its carrier reads the shapes of its fragments from its table (plan/slots.py), and
-covers all that its fixed columns suffice for, of one class of streams.
+covers all that its fixed columns suffice for, of one class of streams or, for joins, of two.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from towpath.plan.boxes import Box
+from towpath.plan.join_class import reach
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Bound, Output, Pipeline, PipelineSource, Slot
 from towpath.plan.slots import has_columns, has_long_pattern, merges_texts
@@ -28,8 +28,6 @@ MOST_PROBES, MOST_SLOTS, MOST_AGGREGATES = 8, 24, 12
 MANY_ALIKE = 200
 ANY, ANY_WITH_TEXTS = "any", "any with texts"  # windows of universal families; the latter have least and greatest texts
 KEPT = 4_096  # answers to whether a template can be universal
-# Join windows are grouped by a factor of four, so that a long window does not make short ones keep its state.
-SHORTEST_REACH_US, REACH_FACTOR = 5_000_000, 4
 
 
 @dataclass(frozen=True)
@@ -40,20 +38,20 @@ class Family:
     times: tuple[str, ...]
     keys: tuple[tuple[ColumnRef, ColumnRef], ...]
     window: str  # "" | "tumbling" | "hopping"; of a universal family "" | ANY | ANY_WITH_TEXTS
-    reach_us: int  # upper bound of the join windows in this family, 0 without a join
+    reach_us: int  # upper bound of the join windows in this family, 0 without a join and where windows are data
     universal: bool = False  # shapes are data, too
 
     @property
     def stateful(self) -> bool:
         """Whether it keeps tuples or windows, and so has to know when no more can come for them."""
-        return bool(self.window or self.reach_us)
+        return bool(self.window) or len(self.classes) > 1
 
     @property
     def kind(self) -> str:
-        if self.universal:
-            return "universal aggregate" if self.window else "universal filter"
         join = f"{len(self.classes)}-way join" if len(self.classes) > 1 else ""
-        return " + ".join(filter(None, [join, f"{self.window} aggregate" if self.window else ""])) or "filter"
+        window = f"{self.window} aggregate" if self.window and not self.universal else self.window and "aggregate"
+        kind = " + ".join(filter(None, [join, window])) or "filter"
+        return f"universal {kind}" if self.universal else kind
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,8 @@ def _some_pipeline(template: Template) -> Pipeline:
     columns = (Output("column", column=column) for column in template.columns)
     computed = (Output("computed", bound=Bound(slot)) for slot in template.computed)
     groups, aggregates = template.groups, template.aggregates
-    return Pipeline(tuple(sources), (), (Box(),), (), (*columns, *computed), groups=groups, aggregates=aggregates)
+    keys = template.family.keys
+    return Pipeline(tuple(sources), keys, (Box(),), (), (*columns, *computed), groups=groups, aggregates=aggregates)
 
 
 def numbered(slots: Iterable[Slot]) -> tuple[Slot, ...]:
@@ -174,13 +173,8 @@ def _family(pipeline: Pipeline) -> Family:
         times=tuple(s.time for s in pipeline.sources),
         keys=pipeline.keys,
         window="" if window is None else "tumbling" if window.range_us == window.slide_us else "hopping",
-        reach_us=_reach(max(s.range_us for s in pipeline.sources)) if len(pipeline.sources) > 1 else 0,
+        reach_us=reach(max(s.range_us for s in pipeline.sources)) if len(pipeline.sources) > 1 else 0,
     )
-
-
-def _reach(range_us: int) -> int:
-    steps = max(0, math.ceil(math.log(max(range_us, 1) / SHORTEST_REACH_US, REACH_FACTOR) - 1e-9))
-    return SHORTEST_REACH_US * REACH_FACTOR**steps
 
 
 def _unique(values: Iterable) -> tuple:

@@ -138,7 +138,7 @@ class SparkRuntime:
         inputs = [self._open(carrier, template, n, place, cut) for n, place in enumerate(places)]
         if template.family.universal:
             version = self._spark.read.format(VERSION).option("path", str(assigned)).load()
-            return universal.build(template, inputs[0], version, assigned, banned)
+            return universal.build(template, inputs, version, assigned, banned)
         table = (
             self._spark.read.format(FORMAT)
             .option("path", str(assigned))
@@ -420,7 +420,7 @@ def _writer(root: Path, banned: Sequence[int]) -> Callable[[DataFrame, int], Non
 
 def _needed(template: Template, alias: str) -> list[str]:
     if template.family.universal:
-        return [column for column, _ in template.family.classes[0] if column]
+        return [column for column, _ in template.family.classes[int(alias[1:])] if column]
     columns = [c for probe in template.probes for c in probe]
     columns += [*template.ranges, *template.columns, *(c for pair in template.family.keys for c in pair)]
     columns += [(c.table, c.name) for s in template.slots for c in s.columns]

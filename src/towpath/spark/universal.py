@@ -2,6 +2,10 @@
 
     input -> vectorised: match, and outputs or partial aggregates -> [one aggregate for all -> vectorised: outputs]
 
+With two inputs there is one join for all before that, of any classes of joins (plan/join_class.py):
+
+    each input -> vectorised: tuples that some fragment wants, once for each class -> join by class, key and span
+
 The plan is the same whatever runs in it. The vectorised steps (towpath.vector) are done by Spark's Python workers, on
 Arrow batches (spark/universal_worker.py). A micro-batch is told one version of the table, and its workers read exactly
 that one: the version is a column of the input, and observed as in other carriers. All that has state is Spark's own.
@@ -10,40 +14,45 @@ that one: the version is a column of the input, and observed as in other carrier
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from towpath.plan.assignment import input_column
+from towpath.plan.join_class import CLASS, KEPT
+from towpath.plan.join_class import KEYS as LOOKUP
 from towpath.plan.slots import GROUPS, MERGED, OUTPUTS, Merge
 from towpath.plan.templates import ANY_WITH_TEXTS, Family, Template
 from towpath.schema import BEFORE_1970_US, Type
 from towpath.spark.carrier import EVENT_TIME
 from towpath.spark.types import ddl
-from towpath.spark.universal_worker import closed, filtered, partials
+from towpath.spark.universal_worker import closed, filtered, kept, partials
 
 # In the order in which towpath.vector gives them.
 LOG = {"_fragment": Type.INT, "_time": Type.TIMESTAMP, "_born": Type.TIMESTAMP, **OUTPUTS}
 KEYS = {"_fragment": Type.INT, "_post": Type.STRING, **GROUPS}
 PARTIALS = {"_fragment": Type.INT, "_end": Type.BIGINT, **KEYS, **{name: type_ for name, (_, type_) in MERGED.items()}}
+JOINED_BY = ("_event", CLASS, "_key")
 MERGE: dict[Merge, Callable[[str], Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
 
 
 def build(
-    template: Template, rows: DataFrame, versions: DataFrame, table: Path, banned: Sequence[int] = ()
+    template: Template, inputs: Sequence[DataFrame], versions: DataFrame, table: Path, banned: Sequence[int] = ()
 ) -> DataFrame:
     """As `carrier.build`; `versions` has the table's version of now, and `table` is its folder."""
-    told = versions.observe("version_table", F.max("_version").alias("version"))
-    given = rows.drop("_event").crossJoin(F.broadcast(told))
+    version = versions.observe("version_table", F.max("_version").alias("version")).scalar()
+    joined = len(inputs) > 1
+    rows = _pairs(template, inputs, version, str(table)) if joined else inputs[0].drop("_event")
+    given = rows.withColumn("_version", version)
     if not template.family.window:
-        return given.mapInArrow(partial(filtered, str(table)), ddl(LOG))
-    tagged = given.mapInArrow(partial(partials, str(table)), ddl(PARTIALS))
+        return given.mapInArrow(partial(filtered, str(table), joined), ddl(LOG))
+    tagged = given.mapInArrow(partial(partials, str(table), joined), ddl(PARTIALS))
     # What is needed when a window closes is part of the key: its fragment may have left the table by then.
-    event = F.timestamp_micros(F.col("_end") + F.lit(BEFORE_1970_US)).alias("_event", metadata=EVENT_TIME)
     values = merged_by(template.family)
     merged = (
-        tagged.select(event, *KEYS, *values)
+        tagged.select(_event("_end"), *KEYS, *values)
         .groupBy("_event", *KEYS)
         .agg(*(MERGE[merge](name).alias(name) for name, merge in values.items()))
     )
@@ -60,3 +69,38 @@ def merged_by(family: Family) -> dict[str, Merge]:
     """
     texts = family.window == ANY_WITH_TEXTS
     return {name: merge for name, (merge, type_) in MERGED.items() if texts or type_ is not Type.STRING}
+
+
+def _event(us: str) -> Column:
+    return F.timestamp_micros(F.col(us) + F.lit(BEFORE_1970_US)).alias("_event", metadata=EVENT_TIME)
+
+
+def _pairs(template: Template, inputs: Sequence[DataFrame], version: Column, table: str) -> DataFrame:
+    """The pairs of tuples that some fragment may want, with their class.
+
+    The end of the span is part of what is joined by: Spark forgets tuples when event time has passed the end of theirs.
+    A pair that is kept in two spans is made in that of its later tuple.
+    """
+    left, right = (_side(template, rows, version, table, n) for n, rows in enumerate(inputs))
+    right = right.withColumnsRenamed({name: f"{name}_right" for name in (*JOINED_BY, "_from", "_keep")})
+    ahead = F.col("i1__us") - F.col("i0__us")
+    terms = [F.col(name) == F.col(f"{name}_right") for name in JOINED_BY]
+    terms += [ahead <= F.col("_keep"), -ahead <= F.col("_keep_right")]
+    terms += [F.greatest("i0__us", "i1__us") >= F.col("_from")]
+    return left.join(right, reduce(Column.__and__, terms), "inner").select(
+        CLASS, *(name for n in range(2) for name in _tuple(template, n))
+    )
+
+
+def _side(template: Template, rows: DataFrame, version: Column, table: str, n: int) -> DataFrame:
+    given = rows.select(*_tuple(template, n), f"i{n}__stream").withColumn("_version", version)
+    wanted = given.mapInArrow(partial(kept, table, n), ddl({**_tuple(template, n), **KEPT}))
+    return wanted.select(
+        _event("_until"), CLASS, F.xxhash64(*LOOKUP).alias("_key"), "_from", "_keep", *_tuple(template, n)
+    )
+
+
+def _tuple(template: Template, n: int) -> dict[str, Type]:
+    """The columns of an input's tuples that a join keeps."""
+    columns = {input_column(f"i{n}", c): Type(type_) for c, type_ in template.family.classes[n] if c}
+    return {**columns, f"i{n}__us": Type.BIGINT}

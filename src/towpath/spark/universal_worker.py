@@ -10,7 +10,7 @@ import base64
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -24,12 +24,10 @@ from towpath.plan.slots import after_aggregate
 from towpath.spark.assignment_source import read_version
 
 if TYPE_CHECKING:
-    from towpath.vector.evaluate import Filters
     from towpath.vector.fragments import Fragment
-    from towpath.vector.windows import Windows
 
 Batches = Iterator[pa.RecordBatch]
-P = TypeVar("P", "Filters", "Windows")
+P = TypeVar("P")
 
 # So many rows are calculated at a time. Each time costs every fragment something, however few rows there are.
 MOST_ROWS = 250_000
@@ -42,30 +40,43 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 @dataclass(frozen=True)
 class _Table:
-    """What was made of a table's version."""
+    """What was made of a table's version: its fragments, and what they are compiled to for each step of a carrier."""
 
     files: tuple[str, ...]
     fragments: dict[int, Fragment]
-    program: Filters | Windows
+    programs: dict[str, object]
 
 
 _tables: dict[str, _Table] = {}  # those read last, by folder
 
 
-def filtered(table: str, batches: Batches) -> Batches:
-    """The rows of the results log."""
-    from towpath.vector.evaluate import Filters
+def filtered(table: str, joined: bool, batches: Batches) -> Batches:
+    """The rows of the results log, of tuples or of pairs that a join has made."""
+    from towpath.vector.evaluate import Filters, OneStream
+    from towpath.vector.joins import JoinedPairs
 
-    for rows, program in _calculable(table, batches, Filters):
+    origin = JoinedPairs if joined else OneStream
+    for rows, program in _calculable(table, batches, "filters", lambda fragments: Filters(fragments, origin)):
         yield from program.results(rows).to_batches()
 
 
-def partials(table: str, batches: Batches) -> Batches:
+def partials(table: str, joined: bool, batches: Batches) -> Batches:
     """What goes into the aggregate."""
+    from towpath.vector.evaluate import OneStream
+    from towpath.vector.joins import JoinedPairs
     from towpath.vector.windows import Windows
 
-    for rows, program in _calculable(table, batches, Windows):
+    origin = JoinedPairs if joined else OneStream
+    for rows, program in _calculable(table, batches, "windows", lambda fragments: Windows(fragments, origin)):
         yield from program.partials(rows).to_batches()
+
+
+def kept(table: str, side: int, batches: Batches) -> Batches:
+    """What goes into the join of one of its inputs."""
+    from towpath.vector.joins import Side
+
+    for rows, program in _calculable(table, batches, f"side {side}", lambda fragments: Side(fragments, side)):
+        yield from program.kept(rows).to_batches()
 
 
 def closed(banned: tuple[int, ...], batches: Batches) -> Batches:
@@ -78,9 +89,11 @@ def closed(banned: tuple[int, ...], batches: Batches) -> Batches:
         yield from results(rows, pipeline_of).to_batches()
 
 
-def _calculable(table: str, batches: Batches, kind: Callable[..., P]) -> Iterator[tuple[pa.Table, P]]:
+def _calculable(
+    table: str, batches: Batches, step: str, compile_: Callable[[Iterable[Fragment]], P]
+) -> Iterator[tuple[pa.Table, P]]:
     for rows in _gathered(batches):
-        yield rows.drop_columns("_version"), _program(table, rows["_version"][0].as_py(), kind)
+        yield rows.drop_columns("_version"), _program(table, rows["_version"][0].as_py(), step, compile_)
 
 
 def _gathered(batches: Batches) -> Iterator[pa.Table]:
@@ -97,7 +110,7 @@ def _gathered(batches: Batches) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(kept)
 
 
-def _program(folder: str, version: int, kind: Callable[..., P]) -> P:
+def _program(folder: str, version: int, step: str, compile_: Callable[[Iterable[Fragment]], P]) -> P:
     files, rows = read_version(folder, version)
     known = _tables.get(folder)
     if known is None or known.files != files:
@@ -105,8 +118,10 @@ def _program(folder: str, version: int, kind: Callable[..., P]) -> P:
         fragments = dict(_fragments(pa.Table.from_batches(rows), before))
         while len(_tables) >= TABLES_KEPT:
             del _tables[next(iter(_tables))]
-        known = _tables[folder] = _Table(files, fragments, kind(fragments.values()))
-    return cast(P, known.program)  # a table is of one kind
+        known = _tables[folder] = _Table(files, fragments, {})
+    if step not in known.programs:
+        known.programs[step] = compile_(known.fragments.values())
+    return cast(P, known.programs[step])  # a step is always compiled to the same
 
 
 def _fragments(rows: pa.Table, before: dict[int, Fragment]) -> Iterator[tuple[int, Fragment]]:

@@ -6,8 +6,9 @@ and what it puts out is looked up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,7 @@ import pyarrow as pa
 from towpath.arrow import ARROW, arrow_schema
 from towpath.plan.slots import OUTPUTS
 from towpath.schema import STREAM, Type
-from towpath.vector.fragments import Fragment, Named
+from towpath.vector.fragments import Fragment, Mask, Named
 from towpath.vector.texts import TIMESTAMP
 
 US = "_us"
@@ -95,31 +96,70 @@ class Column:
         return with_null(series).gather(at)
 
 
-class Program:
-    """Fragments of one class of streams, ready for one batch after another."""
+class Origin(Protocol):
+    """Where the rows of a batch come from."""
 
-    def __init__(self, fragments: Iterable[Fragment], alias: str = "i0") -> None:
+    def __init__(self, fragments: Sequence[Fragment]) -> None: ...
+
+    def latest(self, frame: pl.DataFrame) -> np.ndarray:
+        """The result time of each row."""
+
+    def earliest(self, frame: pl.DataFrame) -> np.ndarray:
+        """The event time of the oldest tuple that a row is made of."""
+
+    def candidates(self, frame: pl.DataFrame) -> Sequence[np.ndarray]:
+        """Of each fragment, which rows it is asked about."""
+
+
+class OneStream:
+    """The tuples of a class of streams, of which each fragment reads one."""
+
+    def __init__(self, fragments: Sequence[Fragment]) -> None:
+        self._streams = [f.stream for f in fragments]
+
+    def latest(self, frame: pl.DataFrame) -> np.ndarray:
+        return frame[f"i0_{US}"].to_numpy()
+
+    earliest = latest
+
+    def candidates(self, frame: pl.DataFrame) -> Sequence[np.ndarray]:
+        of_stream = rows_of_streams(frame[f"i0_{STREAM}"], self._streams)
+        return [of_stream[stream] for stream in self._streams]
+
+
+def rows_of_streams(streams: pl.Series, names: Iterable[str]) -> dict[str, np.ndarray]:
+    distinct = list(dict.fromkeys(names))
+    return dict(zip(distinct, truths([streams == name for name in distinct]), strict=True))
+
+
+class Masks:
+    """Which rows fulfil the conditions of some, each of which has several masks: one that holds is enough."""
+
+    def __init__(self, wanted: Iterable[Sequence[Mask]]) -> None:
+        numbers: dict[Named, int] = {}
+        self._masks = [[[numbers.setdefault(c, len(numbers)) for c in mask] for mask in masks] for masks in wanted]
+        self.conditions = list(numbers)
+
+    def taken(self, candidates: Sequence[np.ndarray], values: Sequence[pl.Series]) -> Iterator[np.ndarray]:
+        truth = truths(values)
+        for among, masks in zip(candidates, self._masks, strict=True):
+            yield _taken(among, masks, truth)
+
+
+class Program:
+    """Fragments that read the same input, ready for one batch after another."""
+
+    def __init__(self, fragments: Iterable[Fragment], origin: type[Origin] = OneStream) -> None:
         self.fragments = tuple(fragments)
         self.numbers = np.array([f.number for f in self.fragments], np.int32)
-        self._stream, self._us = f"{alias}_{STREAM}", f"{alias}_{US}"
-        conditions: dict[Named, int] = {}
-        self._masks = [
-            [[conditions.setdefault(c, len(conditions)) for c in mask] for mask in fragment.masks]
-            for fragment in self.fragments
-        ]
-        self._conditions = list(conditions)
-        self._streams = [f.stream for f in self.fragments]
-
-    def times(self, frame: pl.DataFrame) -> np.ndarray:
-        return frame[self._us].to_numpy()
+        self.origin = origin(self.fragments)
+        self._masks = Masks(f.masks for f in self.fragments)
 
     def pairs(self, frame: pl.DataFrame) -> Pairs:
-        truth = _truths(self.values(frame, self._conditions))
-        streams, names = frame[self._stream], list(set(self._streams))
-        of_stream = dict(zip(names, _truths([streams == name for name in names]), strict=True))
+        values = calculated(frame, self._masks.conditions, self.fragments)
         rows, active = [], []
-        for place, (stream, masks) in enumerate(zip(self._streams, self._masks, strict=True)):
-            numbers = np.flatnonzero(_taken(of_stream[stream], masks, truth))
+        for place, taken in enumerate(self._masks.taken(self.origin.candidates(frame), values)):
+            numbers = np.flatnonzero(taken)
             if len(numbers):
                 rows.append(numbers)
                 active.append(place)
@@ -128,28 +168,31 @@ class Program:
         places = np.array(active)
         return Pairs(np.repeat(places, [len(numbers) for numbers in rows]), np.concatenate(rows), places)
 
-    def values(self, frame: pl.DataFrame, wanted: Sequence[Named]) -> list[pl.Series]:
-        """Each a column of the batch's length."""
-        if not wanted:
-            return []
-        exprs = [named.expr.alias(str(n)) for n, named in enumerate(wanted)]
+
+def calculated(frame: pl.DataFrame, wanted: Sequence[Named], fragments: Sequence[Fragment]) -> list[pl.Series]:
+    """Each a column of the batch's length."""
+    if not wanted:
+        return []
+    first = frame.columns[0]  # says how many rows there are
+    exprs = [named.expr.alias(str(n)) for n, named in enumerate(wanted)]
+    try:
+        return frame.select(first, *exprs).get_columns()[1:]
+    except Exception as error:
+        raise _blamed(frame, wanted, fragments, error) from error
+
+
+def _blamed(frame: pl.DataFrame, wanted: Sequence[Named], fragments: Sequence[Fragment], error: Exception) -> Exception:
+    """Who is at fault when something fails: nobody else is to suffer for it."""
+    for named in wanted:
         try:
-            return frame.select(self._us, *exprs).get_columns()[1:]
-        except Exception as error:
-            raise self._blamed(frame, wanted, error) from error
-
-    def _blamed(self, frame: pl.DataFrame, wanted: Sequence[Named], error: Exception) -> Exception:
-        """Who is at fault when something fails: nobody else is to suffer for it."""
-        for named in wanted:
-            try:
-                frame.select(self._us, named.expr.alias("value"))
-            except Exception as alone:
-                owner = next(f for f in self.fragments if named in f.all_named())
-                return FragmentFailed(owner.number, alone)
-        return error
+            frame.select(frame.columns[0], named.expr.alias("value"))
+        except Exception as alone:
+            owner = next((f for f in fragments if named in f.all_named()), None)
+            return error if owner is None else FragmentFailed(owner.number, alone)
+    return error
 
 
-def _truths(conditions: Sequence[pl.Series]) -> list[np.ndarray]:
+def truths(conditions: Sequence[pl.Series]) -> list[np.ndarray]:
     """What is NULL is not true. (All at once: Polars takes as long for one column as for fifty.)"""
     unsure = [s.alias(str(n)) for n, s in enumerate(conditions) if s.null_count()]
     filled = {s.name: s for s in pl.DataFrame(unsure).fill_null(False)} if unsure else {}
@@ -170,8 +213,8 @@ def _taken(of_stream: np.ndarray, masks: list[list[int]], truth: list[np.ndarray
 class Filters(Program):
     """Fragments without windows."""
 
-    def __init__(self, fragments: Iterable[Fragment], alias: str = "i0") -> None:
-        super().__init__(fragments, alias)
+    def __init__(self, fragments: Iterable[Fragment], origin: type[Origin] = OneStream) -> None:
+        super().__init__(fragments, origin)
         outputs = [f.outputs for f in self.fragments]
         self._columns = {slot: Column(outputs, slot) for slot in OUTPUTS}
 
@@ -182,13 +225,21 @@ class Filters(Program):
     def _results(self, frame: pl.DataFrame) -> pa.Table:
         pairs = self.pairs(frame)
         wanted = list(dict.fromkeys(n for column in self._columns.values() for n in column.used(pairs.active)))
-        found = dict(zip(wanted, self.values(frame, wanted), strict=True))
-        time = pa.array(self.times(frame)[pairs.rows]).cast(ARROW[Type.TIMESTAMP])
-        columns = {"_fragment": pa.array(self.numbers[pairs.places]), "_time": time, "_born": time}
+        found = dict(zip(wanted, calculated(frame, wanted, self.fragments), strict=True))
+        time, born = (times(frame)[pairs.rows] for times in (self.origin.latest, self.origin.earliest))
+        columns = {
+            "_fragment": pa.array(self.numbers[pairs.places]),
+            "_time": _instants(time),
+            "_born": _instants(born),
+        }
         for slot, column in self._columns.items():
             if (values := column.looked_up(found, pairs)) is not None:
                 columns[slot] = arrow(values)
         return table_of(columns, RESULTS, len(pairs.rows))
+
+
+def _instants(us: np.ndarray) -> pa.Array:
+    return pa.array(us).cast(ARROW[Type.TIMESTAMP])
 
 
 def parts(batch: pa.Table) -> Iterable[pa.Table]:

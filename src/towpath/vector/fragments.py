@@ -18,6 +18,7 @@ from towpath.lang.query import WINDOW
 from towpath.plan.assignment import input_column
 from towpath.plan.boxes import Box, Interval
 from towpath.plan.expressions import form
+from towpath.plan.join_class import JoinClass, Key, join_class
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Bound, Pipeline, Slot
 from towpath.plan.slots import GROUPS, OUTPUTS, Layout, Partial
@@ -63,13 +64,32 @@ class Fragment:
         return self.pipeline.sources[0].stream
 
     @cached_property
+    def join_class(self) -> JoinClass:
+        return join_class(self.pipeline)
+
+    @cached_property
     def masks(self) -> tuple[Mask, ...]:
-        """A tuple belongs to the fragment if it fulfils one of these; the boxes of a fragment have none in common."""
-        residuals = tuple(self._condition(bound) for bound in self.pipeline.residuals)
-        return tuple((*_box(box), *residuals) for box in self.pipeline.boxes)
+        """A tuple belongs to the fragment if it fulfils one of these; the boxes of a fragment have none in common.
+
+        The same for a pair of tuples, which has been looked up by a hash: the values themselves decide.
+        """
+        rest = (*map(self._tie, self.pipeline.keys), *map(self._condition, self.pipeline.residuals))
+        return tuple((*_box(box), *rest) for box in self.pipeline.boxes)
+
+    def side_masks(self, side: int) -> tuple[Mask, ...]:
+        """What the fragment asks of the tuples of one input of its join, whatever they are paired with."""
+        alias = self.pipeline.sources[side].alias
+        own = [b for b in self.pipeline.residuals if all(c.table == alias for c in b.slot.columns)]
+        rest = tuple(map(self._condition, own))
+        return tuple(dict.fromkeys((*_box(box, alias), *rest) for box in self.pipeline.boxes))
 
     def _condition(self, bound: Bound) -> Named:
         expr = bound.expr
+        return Named(form(expr), self.compile_(expr))
+
+    def _tie(self, key: Key) -> Named:
+        left, right = (exp.column(name, table=alias, quoted=True) for alias, name in key)
+        expr = exp.EQ(this=left, expression=right)
         return Named(form(expr), self.compile_(expr))
 
     @cached_property
@@ -170,11 +190,14 @@ def carried(value: pl.Expr, type_: Type) -> pl.Expr:
     return value if type_ is Type.STRING else value.cast(pl.Int64)
 
 
-def _box(box: Box) -> Iterator[Named]:
+def _box(box: Box, alias: str | None = None) -> Iterator[Named]:
+    """What a box asks of all columns, or of those of one input."""
     for column, value in box.equals:
-        yield Named(f"{_text(column)} = {value!r}", _input(column) == literal(value))
+        if alias in (None, column[0]):
+            yield Named(f"{_text(column)} = {value!r}", _input(column) == literal(value))
     for column, interval in box.ranges:
-        yield from _range(column, interval)
+        if alias in (None, column[0]):
+            yield from _range(column, interval)
 
 
 def _range(column: ColumnRef, interval: Interval) -> Iterator[Named]:

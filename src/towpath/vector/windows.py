@@ -18,7 +18,20 @@ from towpath.lang.query import Window
 from towpath.plan.slots import GROUPS, MERGED, Measure
 from towpath.schema import Type
 from towpath.vector.aggregates import Measured, measured, reduced
-from towpath.vector.evaluate import Numbered, Pairs, Program, arrow, numbered, parts, prepared, table_of, with_null
+from towpath.vector.evaluate import (
+    Numbered,
+    OneStream,
+    Origin,
+    Pairs,
+    Program,
+    arrow,
+    calculated,
+    numbered,
+    parts,
+    prepared,
+    table_of,
+    with_null,
+)
 from towpath.vector.fragments import Fragment, Named
 
 PARTIALS: pa.Schema = arrow_schema(
@@ -92,8 +105,8 @@ class _Merged:
 class Windows(Program):
     """Fragments with windows."""
 
-    def __init__(self, fragments: Iterable[Fragment], alias: str = "i0") -> None:
-        super().__init__(fragments, alias)
+    def __init__(self, fragments: Iterable[Fragment], origin: type[Origin] = OneStream) -> None:
+        super().__init__(fragments, origin)
         self._merged = {name: _Merged(self.fragments, name) for name in MERGED}
         groupings: dict[Grouping, int] = {}
         kinds: dict[tuple[int, int], int] = {}
@@ -121,9 +134,9 @@ class Windows(Program):
         keys = (named for g in used for _, named in self._groupings[g])
         arguments = (named for column in self._merged.values() for named in column.arguments(pairs.active))
         wanted = list(dict.fromkeys([*keys, *arguments]))
-        found = dict(zip(wanted, self.values(frame, wanted), strict=True))
+        found = dict(zip(wanted, calculated(frame, wanted, self.fragments), strict=True))
         groups = {g: _groups(self._groupings[g], found, frame.height) for g in used}
-        cells = self._cells(self.times(frame), pairs, groups)
+        cells = self._cells(self.origin.latest(frame), pairs, groups)
         columns = self._group_values(cells, groups)
         for name, column in self._merged.items():
             if (values := column.reduced(found, pairs, cells, frame.height)) is not None:
