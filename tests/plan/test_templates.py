@@ -143,6 +143,17 @@ def test_one_universal_template_for_all_filters_and_one_for_all_windows_of_a_cla
     assert elsewhere is not None and elsewhere != of_filters and not of_filters.covers(elsewhere)
 
 
+def test_least_and_greatest_texts_have_a_universal_template_of_their_own() -> None:
+    """An aggregate that keeps texts cannot be hashed, and nobody else is to pay for that."""
+    numbers, texts = (
+        universal_for(pipeline(f"SELECT max({column}) AS m FROM bids [RANGE 10 SECONDS]"))
+        for column in ("price", "channel")
+    )
+    assert numbers is not None and texts is not None
+    assert not numbers.covers(texts) and not texts.covers(numbers)
+    assert numbers.family.kind == texts.family.kind == "universal aggregate"
+
+
 def test_one_universal_template_for_all_joins_of_two_classes() -> None:
     joins = [
         "SELECT a.mph FROM sensor1 [RANGE 1 SECOND] a, sensor2 [RANGE 1 DAY] b WHERE a.car_id = b.car_id",

@@ -61,11 +61,25 @@ class Numbered:
 
 
 def numbered(keys: pl.DataFrame) -> Numbered:
-    table = keys.with_row_index("_row").group_by(keys.columns, maintain_order=True).agg("_row")
-    rows = table["_row"].to_arrow()
-    numbers = np.empty(keys.height, np.int64)
-    numbers[rows.values.to_numpy()] = np.repeat(np.arange(table.height), np.diff(rows.offsets.to_numpy()))
-    return Numbered(numbers, {name: table[name] for name in keys.columns}, table.height)
+    """(`group_by` of Polars takes 2 ms for small batches, most of it to plan.)"""
+    numbers, size = np.zeros(keys.height, np.int64), 1
+    for column in keys.get_columns():
+        codes = arrow(column).dictionary_encode("encode")  # NULL has a code, too
+        count = len(codes.dictionary)
+        used, numbers = distinct(numbers * count + codes.indices.to_numpy(), size * count)
+        size = len(used)
+    first = np.empty(size, np.int64)
+    first[numbers[::-1]] = np.arange(keys.height)[::-1]
+    return Numbered(numbers, {name: keys[name].gather(first) for name in keys.columns}, size)
+
+
+def distinct(raw: np.ndarray, space: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct numbers below `space`, in order, and the place of each among them."""
+    if space > 32 * len(raw) + 10_000:
+        return np.unique(raw, return_inverse=True)
+    present = np.zeros(space, bool)
+    present[raw] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[raw]
 
 
 class Column:

@@ -26,6 +26,7 @@ from towpath.vector.evaluate import (
     Program,
     arrow,
     calculated,
+    distinct,
     numbered,
     parts,
     prepared,
@@ -158,7 +159,7 @@ class Windows(Program):
         first = np.zeros(len(self.fragments), np.int64)
         first[pairs.active] = ends - sizes
         raw = first[pairs.places] + numbers[kind_of[pairs.places], pairs.rows]
-        cells, of_pairs = _distinct(raw, int(ends[-1]))
+        cells, of_pairs = distinct(raw, int(ends[-1]))
         places = pairs.active[np.searchsorted(ends, cells, "right")]
         pane, group = np.divmod(cells - first[places], np.array([g.size for g, _, _ in mine])[kind_of[places]])
         pane_offsets = np.cumsum([0, *(len(starts) for _, starts, _ in mine[:-1])])
@@ -200,15 +201,6 @@ def _groups(grouping: Grouping, found: Mapping[Named, pl.Series], height: int) -
     if not grouping:
         return Numbered(np.zeros(height, np.int64), {}, 1)
     return numbered(pl.DataFrame([found[named].alias(slot) for slot, named in grouping]))
-
-
-def _distinct(raw: np.ndarray, space: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct numbers below `space`, in order, and the place of each among them."""
-    if space > 4 * len(raw) + 1_000_000:
-        return np.unique(raw, return_inverse=True)
-    present = np.zeros(space, bool)
-    present[raw] = True
-    return np.flatnonzero(present), (np.cumsum(present) - 1)[raw]
 
 
 def _offsets(all_measured: list[Measured]) -> list[int]:
