@@ -165,7 +165,7 @@ def test_a_report_that_cannot_be_taken_in_leaves_the_carrier_in_doubt(
     version = engine.carriers[0].version
     node.events.return_value = [batch_done(carrier.id, 2, version, [10 * SECOND])]
     engine.poll()
-    (part,) = engine.validity("g")
+    (part,) = engine.answers.validity("g")
     # The batch that was missed may have had anything up to newest + delay (3 s) of the next one.
     assert (part.settled, part.from_us) == (True, 13 * SECOND + 1000)
 

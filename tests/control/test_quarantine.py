@@ -222,10 +222,10 @@ def test_the_query_at_fault_is_set_aside_and_the_others_miss_nothing(engine: Eng
         "query q13 is set aside and is complete up to 1970-01-01 00:00:00.000, "
         "since its carrier fails with it and not without it: a fault"
     )
-    innocent = frozenset(p.fragment for n in range(20) if n != 13 for p in engine.validity(f"q{n}"))
+    innocent = frozenset(p.fragment for n in range(20) if n != 13 for p in engine.answers.validity(f"q{n}"))
     assert all(innocent <= fragments for _, fragments in node.done), "every micro-batch had all of them"
     assert node.running, "the carrier goes on"
-    assert [part.until_us for part in engine.validity("q13")] == [3 * SECOND + 1], "all that was shown"
+    assert [part.until_us for part in engine.answers.validity("q13")] == [3 * SECOND + 1], "all that was shown"
 
 
 def test_a_query_that_was_set_aside_stays_so_after_a_restart_and_may_be_tried_again(store: Store, node: Node) -> None:
@@ -257,13 +257,13 @@ def test_who_fails_when_its_windows_close_is_passed_over(engine: Engine, store: 
     sql = "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] WHERE k > {} GROUP BY k"
     engine.submit([request(f"w{n}", sql.format(100 + n)) for n in range(6)])
     poll(engine, 8)
-    (part,) = engine.validity("w4")
+    (part,) = engine.answers.validity("w4")
     node.bad_windows, node.slow_time = {part.fragment}, True
     poll(engine, 20)
     assert list(engine.controller.aside_names) == ["w4"]
-    (part,) = engine.validity("w4")
+    (part,) = engine.answers.validity("w4")
     assert part.until_us == 8 * SECOND - DELAY - SECOND, "windows that had closed by the last micro-batch before"
-    innocent = frozenset(p.fragment for n in range(6) if n != 4 for p in engine.validity(f"w{n}"))
+    innocent = frozenset(p.fragment for n in range(6) if n != 4 for p in engine.answers.validity(f"w{n}"))
     assert all(innocent <= fragments for _, fragments in node.done)
     engine.close()
     with opened(store, node) as again:
@@ -279,7 +279,7 @@ def test_windows_of_a_query_that_was_withdrawn_are_passed_over(engine: Engine, s
     sql = "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] WHERE k > {} GROUP BY k"
     engine.submit([request(f"w{n}", sql.format(100 + n)) for n in range(3)])
     poll(engine, 8)
-    (part,) = engine.validity("w1")
+    (part,) = engine.answers.validity("w1")
     node.bad_windows, node.slow_time = {part.fragment}, True
     engine.withdraw("w1")
     poll(engine, 20)
@@ -287,7 +287,7 @@ def test_windows_of_a_query_that_was_withdrawn_are_passed_over(engine: Engine, s
     assert not engine.controller.aside_names
     (text,) = told(store, EventKind.SET_ASIDE)
     assert text == "query w1, which leaves, ends at once, since its carrier fails with it: a fault"
-    (part,) = engine.validity("w1")
+    (part,) = engine.answers.validity("w1")
     assert part.until_us == 8 * SECOND - DELAY - SECOND, "not 8 s - 3 s: what that window owes never comes"
 
 
@@ -301,9 +301,11 @@ def test_a_plan_that_cannot_run_is_divided_until_the_query_at_fault_stands_alone
     poll(engine, 60)
     assert set(engine.controller.running_names) == set(others)
     assert list(engine.controller.aside_names) == ["bad"]
-    answering = {part.fragment for name in others for part in engine.validity(name)}
+    answering = {part.fragment for name in others for part in engine.answers.validity(name)}
     assert {f for carrier, fragments in node.done for f in fragments} == answering
-    assert all(p.settled and p.from_us is None for name in others for p in engine.validity(name)), "nothing is missed"
+    assert all(p.settled and p.from_us is None for name in others for p in engine.answers.validity(name)), (
+        "nothing is missed"
+    )
     journal = Journal(store.journal, read_only=True)
     assert journal.load() == engine.controller.state
     journal.close()
@@ -379,7 +381,7 @@ def test_a_copy_that_fails_where_it_goes_stays_where_it_was(store: Store) -> Non
         poll(engine)
         assert len(list(engine.controller.running_names)) == 3
         assert [m.step for m in engine.controller.state.moves.values()] == ["abandoned"]
-        assert {engine.controller.node_of(p.fragment) for p in engine.validity("q1")} == {"a"}
+        assert {engine.controller.node_of(p.fragment) for p in engine.answers.validity("q1")} == {"a"}
 
 
 def test_a_carrier_that_another_node_takes_over_is_not_looked_into_any_longer(store: Store) -> None:
@@ -402,7 +404,7 @@ def test_a_query_that_fails_where_it_was_is_set_aside_although_it_answers_from_e
     with Engine(store, Journal(store.journal), {"a": here, "b": there}, CATALOG) as engine:
         engine.submit([request(f"w{n}", sql.format(100 + n)) for n in range(3)])
         poll(engine, 3)
-        (source,) = {part.fragment for part in engine.validity("w1")}
+        (source,) = {part.fragment for part in engine.answers.validity("w1")}
         engine.move("w1", "b")
         while [m.step for m in engine.controller.state.moves.values()] != ["draining"]:
             engine.poll()

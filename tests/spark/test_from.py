@@ -96,7 +96,7 @@ def test_now_on_streams_that_are_read_together(tmp_path: Path) -> None:
     with start(job) as running:
         running.submit("now", FILTER, start=NOW)
         end = time.monotonic() + PATIENCE_S
-        while not running.engine.validity("now")[0].settled and time.monotonic() < end:
+        while not running.engine.answers.validity("now")[0].settled and time.monotonic() < end:
             running.run(seconds=0.2)
         arrive(tmp_path, "s", [(3, 7.0, 3)])
         running.drain()
@@ -108,7 +108,7 @@ def test_now_on_a_stream_that_has_nothing_yet(tmp_path: Path) -> None:
     with start(job) as running:
         running.submit("now", FILTER, start=NOW)
         end = time.monotonic() + PATIENCE_S
-        while not running.engine.validity("now")[0].settled and time.monotonic() < end:
+        while not running.engine.answers.validity("now")[0].settled and time.monotonic() < end:
             running.run(seconds=0.2)
         arrive(tmp_path, "s", [(3, 7.0, 3)])
         running.drain()

@@ -69,7 +69,7 @@ def test_one_query_fails_and_twenty_go_on(tmp_path: Path, monkeypatch: pytest.Mo
         assert aside is not None and aside.failed is not None and "a fault on purpose" in aside.failed
         assert running.results("bad").num_rows, "what it had answered stays"
         # What it has answered is right for the times that it still answers for.
-        assert running.engine.validity("bad")[0].until_us is not None
+        assert running.engine.answers.validity("bad")[0].until_us is not None
     with start(made) as running:
         assert set(running.engine.controller.running_names) == set(HEALTHY)
         fed += [arrive(tmp_path, second, MANY) for second in range(7, 10)]

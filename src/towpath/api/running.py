@@ -158,7 +158,7 @@ class Towpath:
 
     def results(self, name: str) -> pa.Table:
         """Everything the query has answered so far, in the order of result time."""
-        return read(self.engine.parts(name))
+        return read(self.engine.answers.parts(name))
 
     def rejected(self, stream: str | None = None) -> list[Rejected]:
         """Rows and files that were not taken in, of one stream or of all: each with its place and the reason."""

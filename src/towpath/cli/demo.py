@@ -29,9 +29,9 @@ if TYPE_CHECKING:  # Spark and DuckDB take their time to import, which `towpath 
     import pyarrow as pa
 
     from towpath.api.monitor import Figures
-    from towpath.lab.demo.check import Checked
     from towpath.lab.demo.market import Market
     from towpath.lab.demo.play import Play, Scene
+    from towpath.verify import Checked
 
 LINE_EVERY_S = 5.0
 SHOWN_DIFFERENCES = 10

@@ -21,13 +21,13 @@ from towpath.control.decide.choose_node import Places
 from towpath.control.decide.closing import closings
 from towpath.control.decide.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
 from towpath.control.decide.requests import Request, changed, submissions, take_in
-from towpath.control.journal.answers import QueryVersion, read_parts, versions, whole
+from towpath.control.journal.answers import Answers
 from towpath.control.journal.journal import Journal
 from towpath.control.observe.idle import Idle, Patience
 from towpath.control.state.history import EventKind
-from towpath.control.state.records import BEGINNING_US, CarrierRecord, PartRecord
+from towpath.control.state.records import BEGINNING_US, CarrierRecord
 from towpath.errors import RuntimeFailure, StoreError, UnknownQueryError
-from towpath.results import Part, committed
+from towpath.results import committed
 from towpath.results.log import newest, segments
 from towpath.runtime.carriers import BatchDone, CarrierEvent, Runtime
 from towpath.schema import Catalog, SchemaClass, is_link
@@ -61,6 +61,7 @@ class Engine:
         """`opening` decides what is to run, `places` where. `patience`: how long streams of a class may be silent."""
         self._store = store
         self._journal = journal
+        self.answers = Answers(journal, store)
         self._nodes = dict(nodes)
         self._catalog = catalog
         self._clock = clock  # it only goes on
@@ -394,23 +395,6 @@ class Engine:
     def carriers(self) -> Sequence[CarrierRecord]:
         """Those that have a table, on nodes that are there."""
         return [c for c in self.controller.state.carriers.values() if c.version and c.node in self._nodes]
-
-    def parts(self, name: str) -> list[Part]:
-        """Where a query's results are."""
-        query = self._journal.query(name)
-        if query is None:
-            raise UnknownQueryError(f"there is no query named {name!r}")
-        return read_parts(self._journal, self._store, query)
-
-    def validity(self, name: str) -> list[PartRecord]:
-        """For which event times each SELECT of a query's newest version answers."""
-        query = self._journal.query(name)
-        return [] if query is None else whole([part for part, _ in self._journal.parts(query.id)])
-
-    def versions(self, name: str) -> list[QueryVersion]:
-        """What a query's results must be: those of each version that they consist of."""
-        query = self._journal.query(name)
-        return [] if query is None else versions(self._journal, query)
 
     # --- doing -------------------------------------------------------------------------------------------------------
 

@@ -141,7 +141,7 @@ def _steady(folder: Path, plan: LinksPlan, name: str, fragments: str) -> LinkCos
         running.engine.submit(_requests(made, plan, name, fragments))
         feeder.start()
         _watch(running, plan.warm_s, [])
-        followers = [Follower(running.engine.parts, f"q{n}") for n in range(0, plan.queries, 5)]
+        followers = [Follower(running.engine.answers.parts, f"q{n}") for n in range(0, plan.queries, 5)]
         before = cpu_seconds()
         batches = _watch(running, plan.steady_s, followers)
         cpu = (cpu_seconds() - before) / plan.steady_s

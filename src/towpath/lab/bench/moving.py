@@ -188,7 +188,7 @@ class _Bench:
 
     def _state_rows(self, query: str) -> int:
         """Of one window: every group is a row of the state, and of the results."""
-        windows = pc.value_counts(read(self._engine.parts(query), with_time=True)["_time"])
+        windows = pc.value_counts(read(self._engine.answers.parts(query), with_time=True)["_time"])
         return max((window["counts"].as_py() for window in windows), default=0)
 
     def poll(self) -> None:
@@ -230,7 +230,7 @@ class _Bench:
         self._move_together([r for r in large if r not in still], still, afterwards_s)
 
     def _move_together(self, some: Sequence[Request], still: Sequence[Request], afterwards_s: float) -> None:
-        followed = {r.query.name: Follower(self._engine.parts, r.query.name) for r in (*some, *still)}
+        followed = {r.query.name: Follower(self._engine.answers.parts, r.query.name) for r in (*some, *still)}
         begun = time.monotonic()
         numbers = {r.query.name: n for r in some if (n := self._begin(r.query.name)) is not None}
         passed = self._watch(numbers, followed, begun, afterwards_s)

@@ -222,7 +222,7 @@ class _Watch:
 
     def __init__(self, running: Towpath, queries: Sequence[str]) -> None:
         self._running = running
-        self.followers = {name: Follower(running.engine.parts, name) for name in queries}
+        self.followers = {name: Follower(running.engine.answers.parts, name) for name in queries}
 
     def until(self, happened: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE_S
