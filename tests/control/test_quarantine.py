@@ -18,9 +18,10 @@ from towpath.control.state.history import EventKind
 from towpath.errors import RuntimeFailure
 from towpath.lang import parse
 from towpath.plan import CUT, WHOLE
-from towpath.plan.assignment import Row, TableChange
+from towpath.plan.assignment import Row
 from towpath.plan.templates import Template
 from towpath.runtime.carriers import BatchDone, CarrierEvent, CarrierFailed, TriedOut
+from towpath.runtime.fake import FakeNode
 from towpath.store.layout import Store
 
 from .world import CATALOG, DELAY, SECOND, SQL, batch_done
@@ -76,38 +77,17 @@ def test_a_machine_that_gets_well_accuses_nobody(fragments: list[int], answers: 
 # --- the engine ------------------------------------------------------------------------------------------------------
 
 
-class Node:
+class Node(FakeNode):
     """Carriers that do a micro-batch with every look, unless a fault in their table or their plan forbids it."""
 
-    lost = slow = heap_bytes = None
-
     def __init__(self) -> None:
+        super().__init__()
         self.bad_rows: Callable[[Row], bool] = lambda row: False
         self.bad_plan: Callable[[Template], bool] = lambda template: False
         self.bad_windows: set[int] = set()  # fragments that fail when a window of theirs closes, in the table or not
-        self.banned: dict[str, set[int]] = {}
         self.broken = False  # whatever is to be done
-        self.tables: dict[str, dict[int, list[Row]]] = {}
-        self.versions: dict[str, int] = {}
-        self.running: dict[str, Template] = {}
-        self.batches: dict[str, int] = {}
         self.done: list[tuple[str, frozenset[int]]] = []  # micro-batches that count: which fragments had them
-        self.news: list[CarrierEvent] = []
         self.second = 0
-
-    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
-        table = self.tables[carrier] = {} if change.since is None else self.tables[carrier]
-        for fragment in change.removed:
-            table.pop(fragment, None)
-        for row in change.added:
-            table.setdefault(int(str(row["_fragment"])), []).append(row)
-        self.versions[carrier] = version
-
-    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
-        self.running[carrier], self.banned[carrier] = template, set(banned)
-
-    def stop(self, carrier: str) -> None:
-        self.running.pop(carrier, None)
 
     slow_time = False  # event time stands still
     full = False  # the disk, which a larger table needs more of
@@ -125,14 +105,14 @@ class Node:
 
     def events(self) -> list[CarrierEvent]:
         self.second += not self.slow_time
-        found, self.news = self.news, []
+        found = super().events()
         for carrier, template in list(self.running.items()):
             table = self.tables[carrier]
             if self.full or self._fails(template, [r for rows in table.values() for r in rows], self.banned[carrier]):
                 del self.running[carrier]
                 found.append(CarrierFailed(carrier, "a fault", outside=self.full))
                 continue
-            number = self.batches[carrier] = self.batches.get(carrier, -1) + 1
+            number = self.next_batch(carrier)
             self.done.append((carrier, frozenset(table)))
             found.append(self._report(carrier, template, number))
         return found
@@ -141,27 +121,6 @@ class Node:
         inputs = [self.second * SECOND] * len(template.family.classes)
         watermark = inputs[0] - DELAY - SECOND  # of the batch before
         return batch_done(carrier, number, self.versions[carrier], inputs, watermark, first=number == 0)
-
-    def settle(self, carriers: Sequence[str]) -> bool:
-        return True
-
-    def waiting(self, carrier: str) -> bool:
-        return False
-
-    def tick(self, carrier: str, input: int, event_us: int) -> None:
-        pass
-
-    def finish_input(self) -> None:
-        pass
-
-    def ping(self) -> None:
-        pass
-
-    def forget(self) -> None:
-        self.running.clear()
-
-    def close(self) -> None:
-        self.running.clear()
 
 
 @pytest.fixture
