@@ -31,12 +31,13 @@ from towpath.control.state.records import FragmentStatus
 from towpath.errors import AdmissionRefused, MoveRefused
 from towpath.placement.cluster import Property
 from towpath.placement.problem import Placement, Problem
-from towpath.problems.dump import write
+from towpath.problems.dump import dump
 from towpath.runtime import actors as seam
 from towpath.runtime.actors import Actors, Address
 from towpath.runtime.carriers import BatchDone, CarrierEvent
 from towpath.runtime.driver import Driver, InProcess, PolledClock
 from towpath.schema import Catalog
+from towpath.store import durable
 from towpath.store.layout import Store
 
 log = logging.getLogger(__name__)
@@ -309,8 +310,7 @@ class Loop:
 
 def _write(problem: Problem, path: Path) -> None:
     try:
-        scratch = path.with_suffix(".new")
-        write(problem, scratch)
-        scratch.replace(path)
+        with durable.writing(path, lasting=False) as scratch:
+            scratch.write_text(dump(problem), encoding="utf-8")
     except OSError:
         log.exception("%s was not written", path)
