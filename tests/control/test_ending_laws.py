@@ -60,7 +60,7 @@ class Endings(RuleBasedStateMachine):
 
     @rule(name=NAMES, node=st.sampled_from(NODES))
     def move(self, name: str, node: str) -> None:
-        if self.world.controller.running(name):
+        if self.world.controller.queries.running.get(name):
             with suppress(MoveRefused):
                 self.world.move(name, node)
 

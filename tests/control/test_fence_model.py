@@ -97,7 +97,7 @@ class World:
             record = self.controller.state.carriers[instruction.carrier]
             carrier = self.carriers.setdefault(record.id, Carrier())
             if isinstance(instruction, Publish):
-                present = frozenset(int(str(row["_fragment"])) for row in self.controller.rows(record.id))
+                present = frozenset(int(str(row["_fragment"])) for row in self.controller.known.rows(record.id))
                 carrier.tables.append(Table(record.version, present))
             else:
                 carrier.running = carrier.starting = True
@@ -132,7 +132,7 @@ class World:
     def abandon(self) -> None:
         self.abandons -= 1
         (move,) = self.undecided()
-        self.act(self.controller.abandon(move))
+        self.act(self.controller.moves.abandon(self.controller.state.moves[move], "asked for"))
 
     def running(self) -> dict[str, Carrier]:
         return {name: carrier for name, carrier in self.carriers.items() if carrier.running}
@@ -255,13 +255,13 @@ def come_to_rest(world: World, story: Story) -> Counter[MoveStep]:
 
 def fingerprint(world: World) -> bytes:
     state = world.controller.state
-    runs = {name: vars(run) for name, run in world.controller._known.runs.items()}
+    runs = {name: vars(run) for name, run in world.controller.known.runs.items()}
     fragments = [(f.id, f.carrier, f.status, f.version, f.from_us, f.until_us) for f in state.fragments.values()]
     carriers = [(c.id, c.node, c.version, c.inputs_us) for c in state.carriers.values()]
     records = [*state.parts.values(), *state.moves.values()]
     follower = (world.looks, world.seen, sorted(world.given))
     left = (world.moves, world.crashes, world.abandons)
-    told = repr((runs, fragments, carriers, records, world.carriers, follower, left, world.controller._moves._pace_us))
+    told = repr((runs, fragments, carriers, records, world.carriers, follower, left, world.controller.moves._pace_us))
     return blake2b(told.encode(), digest_size=16).digest()
 
 
@@ -307,6 +307,6 @@ def _referred_to(number: int) -> object:
 )
 def test_moves_in_every_order(length: int, moves: int, crashes: int, abandons: int) -> None:
     world = World(length, moves, crashes, abandons)
-    world.act(world.controller.submit([QUERY]))
+    world.act(world.controller.queries.submit([QUERY]))
     ends = explore(world)
     assert ends[MoveStep.DONE] and bool(ends[MoveStep.ABANDONED]) == bool(abandons)

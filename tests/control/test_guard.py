@@ -229,7 +229,7 @@ def test_a_file_that_breaks_something_does_not_keep_others_out(
     (folder / "typo.sql").write_text("SELECT kk FROM s")
     with caplog.at_level(logging.ERROR):
         running.poll()
-    assert set(running.engine.controller.running_names) == {"f", "good"}
+    assert set(running.engine.controller.queries.running) == {"f", "good"}
     assert history(running) == [
         "taking in the query of bad.sql failed, and is tried again: KeyError: 'a fault'; the log has the details"
     ]

@@ -90,7 +90,7 @@ def test_more_than_ten_carriers_keep_their_order(path: Path) -> None:
     world.submit(submission("q", "filter"))
     template = world.controller.state.carriers["c0"].template
     for _ in range(11):
-        world.controller._known.new_carriers([template], "local")
+        world.controller.known.new_carriers([template], "local")
     world.save()
     assert list(world.journal.load().carriers) == [f"c{n}" for n in range(12)]
 
@@ -98,7 +98,7 @@ def test_more_than_ten_carriers_keep_their_order(path: Path) -> None:
 def test_a_save_is_all_or_nothing(path: Path) -> None:
     journal = Journal(path)
     controller = Controller(journal.load(), CATALOG)
-    controller.submit([submission("q", "filter")])
+    controller.queries.submit([submission("q", "filter")])
     controller.state.queries[1].sql = object()  # type: ignore[assignment]
     with pytest.raises(sqlite3.Error):
         journal.save(controller.changed.values())
@@ -133,7 +133,7 @@ def test_reading_where_nothing_is_makes_nothing(path: Path) -> None:
 
 def test_a_reader_cannot_write(path: Path) -> None:
     world = World(path)
-    world.controller.submit([submission("q", "filter")])
+    world.controller.queries.submit([submission("q", "filter")])
     with pytest.raises(StoreError):
         Journal(path, read_only=True).save(world.controller.changed.values())
 

@@ -173,8 +173,8 @@ def test_the_query_at_fault_is_set_aside_and_the_others_miss_nothing(engine: Eng
     poll(engine, 3)
     node.bad_rows = has(113.0)
     poll(engine)
-    assert set(engine.controller.running_names) == {f"q{n}" for n in range(20)} - {"q13"}
-    aside = engine.controller.aside("q13")
+    assert set(engine.controller.queries.running) == {f"q{n}" for n in range(20)} - {"q13"}
+    aside = engine.controller.queries.aside.get("q13")
     assert aside is not None and aside.failed == "a fault"
     (text,) = told(store, EventKind.SET_ASIDE)
     assert text == (
@@ -193,14 +193,14 @@ def test_a_query_that_was_set_aside_stays_so_after_a_restart_and_may_be_tried_ag
         submit(engine)
         poll(engine)
     with opened(store, node) as engine:
-        assert list(engine.controller.aside_names) == ["q13"]
+        assert list(engine.controller.queries.aside) == ["q13"]
         poll(engine)
-        assert len(list(engine.controller.running_names)) == 19
+        assert len(list(engine.controller.queries.running)) == 19
         node.bad_rows = lambda row: False
         engine.submit([request("q13", "SELECT k FROM s WHERE k = 113")])
         poll(engine)
-        assert engine.controller.running("q13") is not None
-        assert list(engine.controller.aside_names) == []
+        assert engine.controller.queries.running.get("q13") is not None
+        assert list(engine.controller.queries.aside) == []
 
 
 def test_several_are_found_at_once(engine: Engine, store: Store, node: Node) -> None:
@@ -208,7 +208,7 @@ def test_several_are_found_at_once(engine: Engine, store: Store, node: Node) -> 
     poll(engine, 3)
     node.bad_rows = lambda row: has(103.0)(row) or has(117.0)(row)
     poll(engine, 40)
-    assert set(engine.controller.aside_names) == {"q3", "q17"}
+    assert set(engine.controller.queries.aside) == {"q3", "q17"}
     assert len(told(store, EventKind.SET_ASIDE)) == 2
 
 
@@ -219,7 +219,7 @@ def test_who_fails_when_its_windows_close_is_passed_over(engine: Engine, store: 
     (part,) = engine.answers.validity("w4")
     node.bad_windows, node.slow_time = {part.fragment}, True
     poll(engine, 20)
-    assert list(engine.controller.aside_names) == ["w4"]
+    assert list(engine.controller.queries.aside) == ["w4"]
     (part,) = engine.answers.validity("w4")
     assert part.until_us == 8 * SECOND - DELAY - SECOND, "windows that had closed by the last micro-batch before"
     innocent = frozenset(p.fragment for n in range(6) if n != 4 for p in engine.answers.validity(f"w{n}"))
@@ -242,8 +242,8 @@ def test_windows_of_a_query_that_was_withdrawn_are_passed_over(engine: Engine, s
     node.bad_windows, node.slow_time = {part.fragment}, True
     engine.withdraw("w1")
     poll(engine, 20)
-    assert node.running and set(engine.controller.running_names) == {"w0", "w2"}
-    assert not engine.controller.aside_names
+    assert node.running and set(engine.controller.queries.running) == {"w0", "w2"}
+    assert not engine.controller.queries.aside
     (text,) = told(store, EventKind.SET_ASIDE)
     assert text == "query w1, which leaves, ends at once, since its carrier fails with it: a fault"
     (part,) = engine.answers.validity("w1")
@@ -258,8 +258,8 @@ def test_a_plan_that_cannot_run_is_divided_until_the_query_at_fault_stands_alone
     node.bad_plan = lambda template: "abs" in repr(template).lower()
     engine.submit([request(name, sql) for name, sql in (others | bad).items()])
     poll(engine, 60)
-    assert set(engine.controller.running_names) == set(others)
-    assert list(engine.controller.aside_names) == ["bad"]
+    assert set(engine.controller.queries.running) == set(others)
+    assert list(engine.controller.queries.aside) == ["bad"]
     answering = {part.fragment for name in others for part in engine.answers.validity(name)}
     assert {f for carrier, fragments in node.done for f in fragments} == answering
     assert all(p.settled and p.from_us is None for name in others for p in engine.answers.validity(name)), (
@@ -278,13 +278,13 @@ def test_a_carrier_that_nobody_makes_fail_is_started_again_and_again(
     poll(engine, 3)
     node.broken = True
     poll(engine, 50)
-    assert len(list(engine.controller.running_names)) == 4
+    assert len(list(engine.controller.queries.running)) == 4
     told_of = told(store, EventKind.CARRIER_FAILED)
     assert len(told_of) == 2 and "fails whatever it is to do: a fault" in told_of[1], "told once"
     node.broken = False
     before = len(node.done)
     poll(engine, 5)
-    assert len(node.done) > before and not engine.controller.aside_names
+    assert len(node.done) > before and not engine.controller.queries.aside
 
 
 @pytest.mark.parametrize("when", ["before", "while it is looked into"])
@@ -297,10 +297,10 @@ def test_a_full_disk_accuses_nobody(engine: Engine, node: Node, monkeypatch: pyt
         poll(engine, 2)
     node.full = True
     poll(engine, 10)
-    assert not engine.controller.aside_names
+    assert not engine.controller.queries.aside
     node.full = False
     poll(engine)
-    assert list(engine.controller.aside_names) == ["q2"]
+    assert list(engine.controller.queries.aside) == ["q2"]
 
 
 def test_who_waits_for_the_end_is_told_that_there_is_none(engine: Engine, node: Node) -> None:
@@ -308,15 +308,15 @@ def test_who_waits_for_the_end_is_told_that_there_is_none(engine: Engine, node: 
     poll(engine, 3)
     node.broken = True
     with pytest.raises(RuntimeFailure, match="carrier c0 stopped: a fault"):
-        engine.catch_up()
+        engine.finishing.catch_up()
 
 
 def test_who_waits_for_the_end_waits_for_the_others(engine: Engine, node: Node) -> None:
     submit(engine, 4)
     poll(engine, 3)
     node.bad_rows = has(102.0)
-    engine.catch_up()
-    assert list(engine.controller.aside_names) == ["q2"] and node.running
+    engine.finishing.catch_up()
+    assert list(engine.controller.queries.aside) == ["q2"] and node.running
 
 
 def test_a_derived_stream_that_fails_takes_its_readers_with_it(engine: Engine, node: Node) -> None:
@@ -326,8 +326,8 @@ def test_a_derived_stream_that_fails_takes_its_readers_with_it(engine: Engine, n
     (maker,) = {p.fragment for p in engine.controller.state.parts_of(link.id)}
     node.bad_rows = lambda row: row["_fragment"] == maker
     poll(engine)
-    assert list(engine.controller.running_names) == ["other"]
-    assert list(engine.controller.aside_names) == ["j"]
+    assert list(engine.controller.queries.running) == ["other"]
+    assert list(engine.controller.queries.aside) == ["j"]
 
 
 def test_a_copy_that_fails_where_it_goes_stays_where_it_was(store: Store) -> None:
@@ -338,9 +338,9 @@ def test_a_copy_that_fails_where_it_goes_stays_where_it_was(store: Store) -> Non
         there.bad_rows = has(101.0)
         engine.move("q1", "b")
         poll(engine)
-        assert len(list(engine.controller.running_names)) == 3
+        assert len(list(engine.controller.queries.running)) == 3
         assert [m.step for m in engine.controller.state.moves.values()] == ["abandoned"]
-        assert {engine.controller.node_of(p.fragment) for p in engine.answers.validity("q1")} == {"a"}
+        assert {engine.controller.known.node_of(p.fragment) for p in engine.answers.validity("q1")} == {"a"}
 
 
 def test_a_carrier_that_another_node_takes_over_is_not_looked_into_any_longer(store: Store) -> None:
@@ -353,7 +353,7 @@ def test_a_carrier_that_another_node_takes_over_is_not_looked_into_any_longer(st
         here.lost = "it does not answer"  # type: ignore[assignment]
         here.news.clear()
         poll(engine)
-        assert len(list(engine.controller.running_names)) == 3 and there.running
+        assert len(list(engine.controller.queries.running)) == 3 and there.running
         assert not engine._quarantine.busy
 
 
@@ -369,7 +369,9 @@ def test_a_query_that_fails_where_it_was_is_set_aside_although_it_answers_from_e
             engine.poll()
         here.bad_windows = {source}
         poll(engine)
-        assert set(engine.controller.running_names) == {"w0", "w2"} and list(engine.controller.aside_names) == ["w1"]
+        assert set(engine.controller.queries.running) == {"w0", "w2"} and list(engine.controller.queries.aside) == [
+            "w1"
+        ]
         assert here.running, "the carrier goes on"
         (move,) = told(store, EventKind.MOVE_DRAINED)
         assert "is done on a" in move

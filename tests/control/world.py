@@ -222,9 +222,9 @@ class World:
             carrier = self.carriers.setdefault(record.id, made)
             match instruction:
                 case Publish():
-                    with self.controller.publishing(record.id) as change:
+                    with self.controller.known.publishing(record.id) as change:
                         carrier.publish(record.version, change)
-                    assert carrier.tables[-1].fragments == _fragments(self.controller.rows(record.id))
+                    assert carrier.tables[-1].fragments == _fragments(self.controller.known.rows(record.id))
                 case StartCarrier():
                     assert not carrier.running
                     carrier.running = carrier.starting = True
@@ -234,24 +234,27 @@ class World:
 
     def submit(self, *submissions: Submission) -> None:
         """Who needs the past gets it in the same step."""
-        self.act([*self.controller.submit(submissions), *self.controller.catch_up()])
+        self.act([*self.controller.queries.submit(submissions), *self.controller.queries.catch_up()])
 
     def poll(self) -> None:
         """What the engine does between events: who has caught up sets out, who waits for the past gets it."""
         for fragment, node, reason in self.controller.leaving():
             self.act(self.controller.move(fragment, node, reason))
-        self.act(self.controller.catch_up())
+        self.act(self.controller.queries.catch_up())
 
     def query_of(self, part: PartRecord) -> QueryRecord:
         return self.controller.state.queries[part.query]
 
     def withdraw(self, name: str) -> None:
-        self.act(self.controller.withdraw(name))
+        self.act(self.controller.queries.withdraw(name))
 
     def move(self, name: str, node: str) -> None:
         """Begins to move every fragment of a query."""
         for part in self.parts(name):
             self.act(self.controller.move(part.fragment, node, "asked for"))
+
+    def abandon(self, move: int) -> None:
+        self.act(self.controller.moves.abandon(self.controller.state.moves[move], "asked for"))
 
     @property
     def everything(self) -> State:
@@ -296,21 +299,21 @@ class World:
         for name in taken:
             self.carriers[name].events.clear()
             self.carriers[name].running = False
-        self.act(self.controller.lose_node(node, "it does not answer"))
+        self.act(self.controller.failover.lose(node, "it does not answer"))
         return taken
 
     def back(self, node: str) -> None:
-        self.act(self.controller.node_back(node))
+        self.act(self.controller.failover.back(node))
 
     def set_aside(self, name: str, fragments: Iterable[int]) -> None:
         """A carrier fails with these fragments, and goes on without them."""
         answering = {key: part for key, part in self.controller.state.parts.items() if not part.done}
-        found = [i for fragment in fragments for i in self.controller.set_aside(fragment, "a fault")]
+        found = [i for fragment in fragments for i in self.controller.failing.set_aside(fragment, "a fault")]
         for key, part in answering.items():
             if part.done:
                 fragment = self.controller.state.fragments[part.fragment]
                 self.given_up[key] = self.carriers[fragment.carrier].next_watermark()
-        self.act([*found, *self.controller.restart(name)])
+        self.act([*found, *self.controller.failing.restart(name)])
 
     def query(self, name: str) -> QueryRecord:
         """The newest of that name."""

@@ -163,5 +163,5 @@ def send(broker: Broker, chunk: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def settle(running: Towpath) -> None:
-    running.engine.settle()
+    running.engine.finishing.settle()
     running.poll()

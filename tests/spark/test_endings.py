@@ -22,7 +22,7 @@ UNION = "SELECT k FROM s WHERE x > 0 UNION ALL SELECT k FROM t WHERE x > 0"
 
 
 def settle(running: Towpath) -> None:
-    running.engine.settle()
+    running.engine.finishing.settle()
     running.poll()
 
 

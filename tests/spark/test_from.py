@@ -60,12 +60,12 @@ def test_all_kinds_of_from_on_carriers_old_and_new(tmp_path: Path) -> None:
     with start(job) as running:
         for t in range(1, 7):
             second(tmp_path, running, t)
-        running.engine.settle()
+        running.engine.finishing.settle()
         running.poll()
         running.submit_all({name: QueryDef.model_validate(query) for name, query in LATE.items()})
         kinds = [carrier.template.family.kind for carrier in past(running)]
         assert sorted(kinds) == ["filter", "tumbling aggregate"], "one for each shape, whoever asked together"
-        running.engine.settle()
+        running.engine.finishing.settle()
         running.poll()
         assert keys(running, "evens") == [2, 4, 6], "the past is there before anything moves"
         assert keys(running, "from third") == [3, 4, 5, 6]

@@ -31,7 +31,7 @@ def wait_for(running: Towpath, what: Callable[[], bool]) -> None:
 
 
 def settle(running: Towpath, watch: Callable[[list[CarrierEvent]], None] | None = None) -> None:
-    running.engine.settle()
+    running.engine.finishing.settle()
     running.poll(watch)
 
 
@@ -94,7 +94,7 @@ def test_queries_come_change_and_go_without_a_restart(tmp_path: Path) -> None:
         write_query(tmp_path, "a", "SELECT k, x FROM s WHERE x > 20")
         write_query(tmp_path, "broken", "SELECT nothing FROM s WHERE")
         running.poll(events.extend)
-        assert "broken" not in running.engine.controller.running_names
+        assert "broken" not in running.engine.controller.queries.running
         assert len(running.refused) == 1
         arrive(tmp_path, "s", [(2, 5.0, 2), (2, 15.0, 3), (2, 25.0, 4)])
         settle(running)
@@ -157,7 +157,7 @@ def test_windows_close_although_nobody_heard_of_the_last_batches(tmp_path: Path)
         with closing(sqlite3.connect(journal)) as written, closing(killed):
             written.backup(killed)
         arrive(tmp_path, "s", [(1, 1.0, 2 + n) for n in range(40)])
-        running.engine.settle()
+        running.engine.finishing.settle()
     for left in journal.parent.glob("journal.sqlite*"):
         left.unlink()
     (tmp_path / "killed.sqlite").rename(journal)

@@ -129,7 +129,7 @@ class Monitor:
         results = self._results.count(carrier.carrier for carrier in carriers)
         return Figures(
             carriers,
-            len(list(self._controller.running_names)),
+            len(list(self._controller.queries.running)),
             results,
             self._results_rate.note(self._clock(), results),
             median,

@@ -131,7 +131,7 @@ class Loop:
 
     def _open_nodes(self) -> dict[str, int]:
         """Their cores."""
-        state, lost = self._engine.controller.state, self._engine.controller.lost_nodes
+        state, lost = self._engine.controller.state, self._engine.controller.known.lost
         own = {} if self._elastic is None else self._elastic.own
         closed = {name for name, node in state.nodes.items() if node.draining} | lost
         return {name: n for name, n in {**self._cores, **own}.items() if name not in closed}
@@ -303,7 +303,7 @@ class Loop:
             return seam.MoveFailed(now, *where, "the move was abandoned")
         if record.step not in (MoveStep.DRAINING, MoveStep.DONE):
             return None
-        if (node := controller.node_of(record.target)) != move.target:
+        if (node := controller.known.node_of(record.target)) != move.target:
             return seam.MoveFailed(now, *where, f"it went on to {node}, since {move.target} was lost")
         return seam.MoveDone(now, *where, now - under_way.begun)
 

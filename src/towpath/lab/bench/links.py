@@ -126,11 +126,11 @@ def _backlog(folder: Path, plan: LinksPlan, name: str, fragments: str) -> float:
     with start(made) as running:
         running.engine.submit(_requests(made, plan, name, fragments))
         first.rename(data / first.name)
-        running.engine.catch_up()
+        running.engine.finishing.catch_up()
         begun = time.monotonic()
         for file in others:
             file.rename(data / file.name)
-        running.engine.catch_up()
+        running.engine.finishing.catch_up()
         return plan.files * plan.rows / (time.monotonic() - begun)
 
 

@@ -132,7 +132,7 @@ def run(plan: MovingPlan, say: Say) -> MovingReport:
             requests = _requests(plan, list(servers), say)
             say(f"starting {len(requests)} queries on {plan.nodes} nodes")
             running.engine.submit(requests)
-            running.engine.settle()  # rows that come meanwhile would take the CPU that starting carriers need
+            running.engine.finishing.settle()  # rows that come meanwhile would take the CPU that starting carriers need
             feeder.start()
             bench = _Bench(running, requests, plan, say)
             bench.keep_up()
@@ -242,18 +242,18 @@ class _Bench:
 
     def _one_of_each(self, requests: Sequence[Request]) -> list[Request]:
         """Of each kind on each node, so that a slow node counts for those that stay, too."""
-        node_of = self._engine.controller.node_of
+        node_of = self._engine.controller.known.node_of
         return list({(_kind(r.query.name), node_of(self._fragment(r.query.name))): r for r in requests}.values())
 
     def _fragment(self, name: str) -> int:
         """Of a query that has been moved, the one that answers now."""
-        query = self._engine.controller.running(name)
+        query = self._engine.controller.queries.running.get(name)
         assert query is not None, "it was submitted"
         return self._engine.controller.state.parts_of(query.id)[-1].fragment
 
     def _begin(self, name: str) -> int | None:
         fragment = self._fragment(name)
-        others = [n for n in self._running.job.nodes if n != self._engine.controller.node_of(fragment)]
+        others = [n for n in self._running.job.nodes if n != self._engine.controller.known.node_of(fragment)]
         try:
             return self._engine.move_fragment(fragment, self._rng.choice(others))
         except MoveRefused:  # it shares its fragment with one that moves
