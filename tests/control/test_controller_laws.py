@@ -115,11 +115,11 @@ class Decisions(RuleBasedStateMachine):
     @rule(name=NAMES, kind=KINDS)
     def decide_and_die(self, name: str, kind: str) -> None:
         """The decision is in the journal, and nobody has acted on it."""
-        if self.world.controller.queries.running.get(name):
-            self.world.controller.queries.withdraw(name)
-        else:
-            self.world.controller.queries.submit([submission(name, kind)])
-        self.world.save()
+        with self.world.deciding():
+            if self.world.controller.queries.running.get(name):
+                self.world.controller.queries.withdraw(name)
+            else:
+                self.world.controller.queries.submit([submission(name, kind)])
         self.world.crash()
 
     # --- batches -----------------------------------------------------------------------------------------------------
@@ -204,8 +204,8 @@ class Decisions(RuleBasedStateMachine):
         """Carriers that nobody needs stop; perhaps nobody hears of their last batches, or only after they go on."""
         before = {name for name, carrier in self.world.carriers.items() if carrier.running}
         self.now_s += seconds
-        self.world.act(self.world.controller.unused.stop(self.now_s))
-        self.world.save()
+        with self.world.deciding() as todo:
+            todo += self.world.controller.unused.stop(self.now_s)
         for name in sorted(before):
             if not self.world.carriers[name].running and data.draw(st.booleans()):
                 self.world.carriers[name].events.clear()

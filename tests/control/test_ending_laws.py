@@ -101,7 +101,8 @@ class Endings(RuleBasedStateMachine):
     def rest(self, data: st.DataObject) -> None:
         name, carrier = self.drawn(data)
         if not carrier.events and carrier.heard == len(carrier.batches):
-            self.world.act(self.world.controller.rest(name))
+            with self.world.deciding() as todo:
+                todo += self.world.controller.rest(name)
 
     @rule()
     def crash(self) -> None:
