@@ -12,7 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-from towpath.api.monitor import Figures, Monitor
+from towpath.api.figures import Figures
+from towpath.api.monitor import Monitor
 from towpath.api.running import Towpath
 from towpath.config.settings import close_to
 from towpath.control.journal.answers import share_read, state_of
@@ -20,7 +21,6 @@ from towpath.control.journal.journal import Journal
 from towpath.control.state.records import MoveRecord, QueryRecord
 from towpath.errors import Mistake, ProblemsError, UnknownQueryError
 from towpath.service.messages import (
-    CarrierStatus,
     Drain,
     Happened,
     JobStatus,
@@ -69,25 +69,14 @@ class JobVerbs:
     def status(self) -> JobStatus:
         figures = self._monitor.figures()
         under_way = sorted(self._controller.known.moves.values(), key=lambda move: move.id)
-        carriers = self._carriers(figures)
         return JobStatus(
-            str(self._store.root),
-            os.getpid(),
-            figures.queries,
-            figures.results,
-            figures.results_per_s,
-            figures.rows_per_s,
-            figures.median_s,
-            figures.event_us,
-            figures.late,
-            dict(figures.late_by_stream),
-            figures.unheard,
-            [self._node(name, carriers) for name in self._controller.known.nodes],
-            carriers,
-            [self._move(move) for move in under_way],
-            self._running.engine.guard.troubles,
-            {query.name: query.failed or "" for query in self._aside()},
-            figures.rejected,
+            **vars(figures),
+            store=str(self._store.root),
+            pid=os.getpid(),
+            nodes=[self._node(name, figures) for name in self._controller.known.nodes],
+            moves=[self._move(move) for move in under_way],
+            troubles=self._running.engine.guard.troubles,
+            aside={query.name: query.failed or "" for query in self._aside()},
         )
 
     def queries(self) -> list[QueryStatus]:
@@ -136,30 +125,12 @@ class JobVerbs:
             self._running.engine.reopen_node(asked.node)
         else:
             self._running.engine.drain_node(asked.node)
-        return self._node(asked.node, self._carriers(self._monitor.figures()))
+        return self._node(asked.node, self._monitor.figures())
 
     # --- in words ----------------------------------------------------------------------------------------------------
 
-    def _carriers(self, figures: Figures) -> list[CarrierStatus]:
-        nodes = {carrier.id: carrier.node for carrier in self._controller.state.carriers.values()}
-        return [
-            CarrierStatus(
-                c.carrier,
-                nodes[c.carrier],
-                c.kind,
-                c.queries,
-                c.fragments,
-                c.rows_per_s,
-                c.trigger_s,
-                c.event_us,
-                c.late,
-                c.runs,
-            )
-            for c in figures.carriers
-        ]
-
-    def _node(self, name: str, carriers: Iterable[CarrierStatus]) -> NodeStatus:
-        here = [carrier for carrier in carriers if carrier.node == name]
+    def _node(self, name: str, figures: Figures) -> NodeStatus:
+        here = [carrier for carrier in figures.carriers if carrier.node == name]
         definition = self._running.job.nodes.get(name)
         return NodeStatus(
             name,

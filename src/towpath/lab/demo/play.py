@@ -15,7 +15,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from towpath.api.monitor import Figures, Monitor, Rate
+from towpath.api.figures import Figures
+from towpath.api.monitor import Monitor, Rate
 from towpath.api.reader import Reader
 from towpath.api.running import start
 from towpath.control.journal.journal import Journal
