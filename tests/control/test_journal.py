@@ -8,7 +8,7 @@ import pytest
 from towpath.control.decide.controller import Controller
 from towpath.control.decide.forgetting import Dropped
 from towpath.control.journal.journal import FORMAT, Journal
-from towpath.control.journal.tables import BY_RECORD, Table
+from towpath.control.journal.tables import BY_RECORD, JournalTable
 from towpath.control.state.records import QueryRecord
 from towpath.errors import StoreError
 
@@ -42,7 +42,7 @@ def test_a_query_that_is_cut_is_loaded_as_it_was(path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", BY_RECORD.values(), ids=lambda table: table.name)
-def test_a_table_has_a_column_for_each_field_in_the_same_order(path: Path, table: Table) -> None:
+def test_a_table_has_a_column_for_each_field_in_the_same_order(path: Path, table: JournalTable) -> None:
     journal = Journal(path)
     found = [name for _, name, *_ in journal._db.execute(f"PRAGMA table_info({table.name})")]
     assert found == list(table.columns)

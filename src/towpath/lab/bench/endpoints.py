@@ -26,7 +26,7 @@ TELL_EVERY = 50  # queries
 
 
 @dataclass(frozen=True)
-class Size:
+class EndpointSize:
     """Of one endpoint. One core each: several share the two of a small machine."""
 
     cores: int = 1
@@ -34,7 +34,7 @@ class Size:
 
 
 @contextmanager
-def endpoints(count: int, size: Size, say: Say) -> Iterator[dict[str, Server]]:
+def endpoints(count: int, size: EndpointSize, say: Say) -> Iterator[dict[str, Server]]:
     names = [f"bench-{os.getpid()}-{n + 1}" for n in range(count)]
     say(f"starting {count} endpoints")
     with server.temporary(names, size.cores, size.memory) as found:

@@ -81,7 +81,7 @@ class MonthCost:
 
 
 @dataclass(frozen=True)
-class Size:
+class StoreSize:
     """What is kept."""
 
     bytes: dict[str, int]  # of the store, by part
@@ -100,7 +100,7 @@ class MonthReport:
     replaced: int
     seconds: float
     cost: dict[str, MonthCost]  # at the beginning, at the end
-    size: dict[str, Size]  # at the beginning, when the first results have reached their retention, at the end
+    size: dict[str, StoreSize]  # at the beginning, when the first results have reached their retention, at the end
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"ratio": self.ratios, "bytes": {name: size.total for name, size in self.size.items()}}
@@ -246,7 +246,7 @@ class Month:
         journal.load()
         journal.close()
 
-    def _size(self) -> Size:
+    def _size(self) -> StoreSize:
         sizes = {"journal": 0, "assignments": 0, "results": 0, "sinks": 0, "other": 0}
         files = 0
         for folder, _, names in os.walk(self._store.root):
@@ -258,7 +258,7 @@ class Month:
         journal = Journal(self._store.journal, read_only=True)
         known, told = journal.load(ended=True), len(journal.history())
         journal.close()
-        return Size(sizes, {table: len(getattr(known, table)) for table in TABLES}, told, files)
+        return StoreSize(sizes, {table: len(getattr(known, table)) for table in TABLES}, told, files)
 
 
 def _ms(work: Callable[[], object]) -> float:

@@ -22,7 +22,7 @@ from towpath.control.decide.requests import Request
 from towpath.control.state.fence import UNDECIDED
 from towpath.errors import MoveRefused, RuntimeFailure
 from towpath.lab.bench import KIND_NAMES
-from towpath.lab.bench.endpoints import Faults, Size, compare, endpoints, job_on
+from towpath.lab.bench.endpoints import EndpointSize, Faults, compare, endpoints, job_on
 from towpath.lab.bench.feeder import Feeder
 from towpath.lab.bench.following import Follower
 from towpath.lab.bench.restarting import restarts
@@ -48,7 +48,7 @@ class MovingPlan:
     nodes: int = 3
     rate: int = 5000
     trigger_ms: int = 5000
-    size: Size = field(default_factory=Size)
+    size: EndpointSize = field(default_factory=EndpointSize)
     together: int = 20  # moves under way at the same time
     restarts: int = 3  # of a query written by hand
     large_s: tuple[int, ...] = (2, 8, 16)  # windows of the queries whose state differs in size

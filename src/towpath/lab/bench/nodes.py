@@ -16,7 +16,7 @@ from towpath.config.settings import NOW
 from towpath.control.decide.requests import Request
 from towpath.errors import RuntimeFailure
 from towpath.job import Job
-from towpath.lab.bench.endpoints import Size, endpoints, job_on
+from towpath.lab.bench.endpoints import EndpointSize, endpoints, job_on
 from towpath.lab.bench.feeder import Feeder, write
 from towpath.lab.bench.following import Follower
 from towpath.lab.bench.steps import Say
@@ -42,7 +42,7 @@ PATIENCE_S = 120.0
 
 @dataclass(frozen=True)
 class NodesPlan:
-    size: Size = field(default_factory=Size)
+    size: EndpointSize = field(default_factory=EndpointSize)
     share: float = 0.7  # of a core, for each node while throughput is measured
     files: int = 20  # of the backlog
     rows: int = 50_000  # of each file
