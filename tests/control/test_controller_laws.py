@@ -76,7 +76,7 @@ class Decisions(RuleBasedStateMachine):
     @rule()
     def poll(self) -> None:
         with suppress(MoveRefused):
-            self.world.poll()
+            self.world.poll(self.now_s)
 
     @rule(name=NAMES)
     def withdraw(self, name: str) -> None:

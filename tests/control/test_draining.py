@@ -22,9 +22,7 @@ def world(tmp_path: Path) -> World:
 def leave(world: World, now_s: float = 0.0) -> list[str]:
     """What the engine does with every poll; returns where fragments set out to."""
     found = world.controller.leaving()
-    for fragment, node, reason in found:
-        world.act(world.controller.move(fragment, node, reason))
-    world.act(world.controller.unused.stop(now_s))
+    world.poll(now_s)
     return [node for _, node, _ in found]
 
 

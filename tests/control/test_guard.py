@@ -100,7 +100,7 @@ def history(running: Towpath) -> list[str]:
     ("owner", "method", "part"),
     [
         (Engine, "_look_after_nodes", "looking after nodes"),
-        (Engine, "_empty_nodes", "moving what is to move"),
+        (Engine, "_go_on", "moving what is to move"),
         (Engine, "_tick_idle", "moving the event time of silent streams"),
         (QueryFolder, "changes", "looking into the queries folder"),
         (Towpath, "_tell_of_pulse", "writing down what befell the controller"),
@@ -212,7 +212,7 @@ def test_a_journal_that_cannot_be_read_any_more_ends_the_job(running: Towpath, m
         faulty.setattr(Controller, "changed", {1: MagicMock()})
         faulty.setattr(Journal, "_load", MagicMock(side_effect=sqlite3.DatabaseError("malformed")))
         with pytest.raises(StoreError, match="cannot be read: malformed"):
-            running.engine._empty_nodes()
+            running.engine._go_on()
 
 
 def test_a_file_that_breaks_something_does_not_keep_others_out(

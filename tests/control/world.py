@@ -276,13 +276,10 @@ class World:
             todo += self.controller.queries.submit(submissions)
             todo += self.controller.queries.catch_up()
 
-    def poll(self) -> None:
-        """What the engine does between events: who has caught up sets out, who waits for the past gets it."""
-        for fragment, node, reason in self.controller.leaving():
-            with self.deciding() as todo:
-                todo += self.controller.move(fragment, node, reason)
+    def poll(self, now_s: float = 0.0) -> None:
+        """What the engine does between events."""
         with self.deciding() as todo:
-            todo += self.controller.queries.catch_up()
+            todo += self.controller.go_on(now_s)
 
     def query_of(self, part: PartRecord) -> QueryRecord:
         return self.controller.state.queries[part.query]

@@ -200,7 +200,7 @@ class Engine:
         with self.guard.around("deciding where queries end and begin"):
             self._ask_the_silent()
         with self.guard.around("moving what is to move"):
-            self._empty_nodes()
+            self._go_on()
         with self.guard.around("moving the event time of silent streams"):
             self._tick_idle()
         with self.guard.around("forgetting what is over"):
@@ -258,13 +258,9 @@ class Engine:
             self._slow.add(node)
             self.add_history(EventKind.NODE_SLOW, f"node {node} is slow: {why}", nodes=[node])
 
-    def _empty_nodes(self) -> None:
-        """What is not where it should be goes elsewhere as soon as it can."""
+    def _go_on(self) -> None:
         with self.decisions.decision() as todo:
-            for fragment, node, reason in self.controller.leaving():
-                todo += self.controller.move(fragment, node, reason)
-            todo += self.controller.queries.catch_up()
-            todo += self.controller.unused.stop(self._clock())
+            todo += self.controller.go_on(self._clock())
 
     def _tick_idle(self) -> None:
         """A stream that has gone silent holds the others back no longer, and its windows close if it says so."""

@@ -212,6 +212,14 @@ class Controller:
         behind = [(f, node, "it has caught up") for f, node in self.beginnings.leaving()]
         return drained or apart or behind
 
+    def go_on(self, now_s: float) -> list[Instruction]:
+        """What is due by itself, by a clock that only goes on.
+
+        What is not where it should be sets out, who needs the past gets it, carriers that nobody needs stop.
+        """
+        moves = [i for fragment, node, reason in self.leaving() for i in self.move(fragment, node, reason)]
+        return [*moves, *self.queries.catch_up(), *self.unused.stop(now_s)]
+
     def node_state(self, node: str) -> str:
         """open, lost, draining (something still runs there), or drained."""
         return "lost" if node in self.known.lost else self.draining.state(node)
