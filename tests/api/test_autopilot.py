@@ -65,8 +65,8 @@ def test_every_policy_starts_before_there_are_queries(policy: str, tmp_path: Pat
 def test_nodes_that_scaling_started_come_back_when_something_is_left_on_them(tmp_path: Path) -> None:
     state = State()
     controller = Controller(state, CATALOG, ("a", "auto1", "auto2"))
-    controller.submit([submission("q", "filter", node="auto2"), submission("r", "window", node="a")])
+    controller.queries.submit([submission("q", "filter", node="auto2"), submission("r", "window", node="a")])
     assert started_before(state, ["a"]) == ["auto2"]
-    controller.withdraw("q")
+    controller.queries.withdraw("q")
     controller.rest(next(c.id for c in state.carriers.values() if c.node == "auto2"))  # it has shown nothing to anybody
     assert started_before(state, ["a"]) == []

@@ -69,10 +69,10 @@ def test_rates_are_of_the_last_seconds(monitor: Monitor, clock: list[float]) -> 
 
 
 def test_the_first_trigger_of_a_carrier_says_nothing_about_the_others(monitor: Monitor) -> None:
-    assert monitor.figures().median_s is None
+    assert monitor.figures().trigger_s is None
     monitor.hear([batch(0, seconds=60, first=True), *(batch(n, seconds=1.5) for n in range(1, 5))])
     figures = monitor.figures()
-    assert (figures.median_s, figures.slowest_s, figures.carriers[0].trigger_s) == (1.5, 1.5, 1.5)
+    assert (figures.trigger_s, figures.slowest_s, figures.carriers[0].trigger_s) == (1.5, 1.5, 1.5)
 
 
 def test_restarts_are_counted(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:

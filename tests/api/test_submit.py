@@ -47,7 +47,7 @@ def parquet(path: Path) -> dict[str, str]:
 def test_a_sink_among_the_rows_of_a_stream_is_refused(running: Towpath, tmp_path: Path) -> None:
     with pytest.raises(JobError, match=r"queries\.q\.sink\.path"):
         running.submit("q", SQL, sink=parquet(tmp_path / "in" / "out"))
-    assert running.engine.controller.running("q") is None
+    assert running.engine.controller.queries.running.get("q") is None
 
 
 def test_a_sink_belongs_to_one_query(running: Towpath, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_all_that_is_wrong_is_said_before_anything_happens(running: Towpath) -> 
     assert all(word in str(caught.value) for word in ("sink", "copies", "fragments"))
     with pytest.raises(QueryError, match="k1"):
         running.submit("q", "SELECT k1 FROM s")
-    assert running.engine.controller.running("q") is None
+    assert running.engine.controller.queries.running.get("q") is None
 
 
 def test_what_was_rejected_of_a_stream_that_is_not_there(running: Towpath) -> None:

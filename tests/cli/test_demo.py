@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from towpath.cli import demo, main
-from towpath.lab.demo.check import Checked
 from towpath.lab.demo.play import Play
-from towpath.verify import Difference
+from towpath.verify import Checked, Difference
 
 
 def report(different: dict[str, str]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def run_before(file: Path) -> None:
     for name, definition in job.queries.items():
         query = parse(definition.sql, job.catalog, name)
         made = pipelines(optimise(build(query), job.catalog), job.catalog)
-        controller.submit([Submission(name, query.sql, tuple(c.name for c in query.columns), made)])
+        controller.queries.submit([Submission(name, query.sql, tuple(c.name for c in query.columns), made)])
     journal.save(controller.changed.values())
     journal.close()
 

@@ -55,7 +55,7 @@ class LiveWorld:
             number = self._numbers[name] = self._numbers.get(name, -1) + 1
             newest = [int(at * SECOND)] * len(record.template.family.classes)
             event = batch_done(name, number, record.version, newest, first=number == 0)
-            seconds = cost.get(record.node, 0.0) * len(self.controller.rows(name))
+            seconds = cost.get(record.node, 0.0) * len(self.controller.known.rows(name))
             event = replace(event, rows=ROWS, seconds=seconds, phases_ms={WORK: seconds * 1000 * WORK_SHARE})
             self._world.act(self.controller.handle(event))
             found.append(event)

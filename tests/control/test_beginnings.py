@@ -49,7 +49,7 @@ def flow(world: World, *seconds: int) -> None:
             if carrier.running:
                 world.batch(name, *(s(second) for _ in range(carrier.inputs)))
         world.poll()
-        world.act(world.controller.stop_unneeded(0.0))
+        world.act(world.controller.unused.stop(0.0))
 
 
 # --- now -------------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_what_was_read_past_is_read_again(world: World, start: Start) -> None:
     assert world.validity("q") == (True, start.us, None)
     (carrier,) = past(world)
     assert world.carriers[carrier.id].running
-    assert [row["_fragment"] for row in world.controller.rows("c0")] == [1], "it is there alone"
+    assert [row["_fragment"] for row in world.controller.known.rows("c0")] == [1], "it is there alone"
 
 
 def test_a_time_that_is_to_come_needs_no_past(world: World) -> None:
@@ -178,7 +178,7 @@ def test_a_query_in_two_pieces_reads_the_past_in_one(world: World) -> None:
     world.poll()
     assert world.validity("q") == EVERYTHING
     assert world.controller.state.carriers[world.controller.state.fragments[world.part("q").fragment].carrier].past
-    assert world.controller.running(link.name) is None, "nobody reads it"
+    assert world.controller.queries.running.get(link.name) is None, "nobody reads it"
 
 
 # --- catching up -----------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_it_goes_on_after_a_crash(world: World) -> None:
 
 def test_one_that_waits_for_the_past_still_does_after_a_crash(world: World) -> None:
     busy(world)
-    world.controller.submit([submission("q", "other filter")])
+    world.controller.queries.submit([submission("q", "other filter")])
     world.save()
     world.crash()
     assert world.validity("q") == UNDECIDED
@@ -254,7 +254,7 @@ def test_its_node_is_lost_or_drained_meanwhile(world: World) -> None:
     world.lose("a")
     assert {carrier.node for carrier in past(world)} == {"b"}
     world.back("a")
-    world.act(world.controller.drain_node("b"))
+    world.act(world.controller.draining.begin("b"))
     flow(world, *range(13, 60))
     assert world.controller.node_state("b") == "drained"
     assert world.turns("q")[0].from_us is None

@@ -57,20 +57,20 @@ def opened(folder: Path, node: MagicMock) -> Engine:
 
 def test_a_reader_that_has_read_all_gets_time_to_close_its_windows(engine: Engine, done: list[str]) -> None:
     engine.submit([Request(parse(SQL["join window"], CATALOG, "q"), fragments=CUT)])
-    engine.catch_up()
+    engine.finishing.catch_up()
     assert done == ["settle", "behind", "settle", "behind", "settle", "there", "settle"]
 
 
 def test_without_links_once_is_enough(engine: Engine, done: list[str]) -> None:
     engine.submit([Request(parse(SQL["join window"], CATALOG, "q"), fragments=WHOLE)])
-    engine.catch_up()
+    engine.finishing.catch_up()
     assert done == ["settle"]
 
 
 def test_a_node_that_is_lost_and_back_at_once_has_settled_nothing(engine: Engine, node: MagicMock) -> None:
     engine.submit([Request(parse(SQL["window"], CATALOG, "q"))])
     node.settle.side_effect = [False, True]
-    engine.settle()
+    engine.finishing.settle()
     assert node.settle.call_count == 2
 
 
@@ -88,7 +88,7 @@ def test_windows_close_behind_the_batches_that_nobody_heard_of(
         node.reset_mock()
         told = batch_done("c0", 1 + unheard, 1, [None], 60 * SECOND - DELAY, first=True)
         node.tick.side_effect = lambda carrier, n, us: setattr(node.events, "side_effect", chain([[told]], repeat([])))
-        engine.drain()
+        engine.finishing.drain()
         asked, closed = (call.args for call in node.tick.call_args_list)
     assert asked == ("c0", 0, BEGINNING_US)
     assert closed == ("c0", 0, (reached_s // 4 * 4 + 4) * SECOND + DELAY + 999), "RANGE 4 SECONDS: to the window's end"

@@ -46,7 +46,7 @@ def world(tmp_path: Path) -> World:
 
 
 def node(world: World, query: str) -> str:
-    return world.controller.node_of(world.part(query).fragment)
+    return world.controller.known.node_of(world.part(query).fragment)
 
 
 def told(world: World, kind: EventKind) -> list[str]:
@@ -69,7 +69,7 @@ def test_who_names_a_node_or_can_be_shared_is_not_asked_about(world: World) -> N
 def test_copies_go_where_the_planner_says(world: World) -> None:
     twice = (submission("f", "filter"), submission("w", "window", node="b"))
     world.submit(*(replace(asked, copies=2) for asked in twice))
-    nodes = {name: [world.controller.node_of(p.fragment) for p in world.parts(name)] for name in ("f", "w")}
+    nodes = {name: [world.controller.known.node_of(p.fragment) for p in world.parts(name)] for name in ("f", "w")}
     assert nodes == {"f": ["c", "b"], "w": ["b", "c"]}
     f, w = told(world, EventKind.SUBMITTED)
     assert f.endswith("asked for; c, b were chosen by mine among a 0%, b 0%, c 0% busy")
@@ -86,7 +86,7 @@ def test_carriers_of_a_lost_node_go_where_the_planner_says(world: World) -> None
 def test_fragments_of_a_drained_node_go_where_the_planner_says(world: World) -> None:
     world.submit(submission("f", "filter", node="a"))
     world.batch("c0", [SECOND])
-    world.act(world.controller.drain_node("a"))
+    world.act(world.controller.draining.begin("a"))
     ((_, target, reason),) = world.controller.leaving()
     assert (target, reason) == ("c", "a is being drained; c was chosen by mine among b 0%, c 0% busy")
 

@@ -40,35 +40,35 @@ def run_first(world: World, kind: str = "other filter") -> None:
 
 def test_a_new_shape_starts_a_carrier_with_its_table_published_before() -> None:
     controller = Controller(State(), CATALOG)
-    assert controller.submit([submission("q", "filter")]) == [Publish("c0"), StartCarrier("c0")]
-    assert [row["_fragment"] for row in controller.rows("c0")] == [1]
+    assert controller.queries.submit([submission("q", "filter")]) == [Publish("c0"), StartCarrier("c0")]
+    assert [row["_fragment"] for row in controller.known.rows("c0")] == [1]
 
 
 def test_a_known_shape_is_a_row_more() -> None:
     controller = Controller(State(), CATALOG)
-    controller.submit([submission("q", "filter")])
-    assert controller.submit([submission("r", "other filter")]) == [Publish("c0")]
-    assert [row["_fragment"] for row in controller.rows("c0")] == [1, 2]
+    controller.queries.submit([submission("q", "filter")])
+    assert controller.queries.submit([submission("r", "other filter")]) == [Publish("c0")]
+    assert [row["_fragment"] for row in controller.known.rows("c0")] == [1, 2]
 
 
 def test_queries_that_come_together_share_a_carrier() -> None:
     controller = Controller(State(), CATALOG)
     together = [submission("q", "filter"), submission("r", "computed"), submission("w", "window")]
-    assert controller.submit(together) == [Publish("c0"), Publish("c1"), StartCarrier("c0"), StartCarrier("c1")]
+    assert controller.queries.submit(together) == [Publish("c0"), Publish("c1"), StartCarrier("c0"), StartCarrier("c1")]
 
 
 def test_a_wider_carrier_starts_beside_the_one_that_runs() -> None:
     controller = Controller(State(), CATALOG)
-    controller.submit([submission("q", "filter")])
-    assert controller.submit([submission("r", "computed")]) == [Publish("c1"), StartCarrier("c1")]
+    controller.queries.submit([submission("q", "filter")])
+    assert controller.queries.submit([submission("r", "computed")]) == [Publish("c1"), StartCarrier("c1")]
     old, new = (c.template for c in controller.state.carriers.values())
     assert new.covers(old)
 
 
 def test_the_same_question_is_asked_once() -> None:
     controller = Controller(State(), CATALOG)
-    controller.submit([submission("q", "filter")])
-    assert controller.submit([submission("r", "same filter")]) == []
+    controller.queries.submit([submission("q", "filter")])
+    assert controller.queries.submit([submission("r", "same filter")]) == []
     assert len(controller.state.fragments) == 1
 
 
@@ -79,7 +79,7 @@ def test_a_union_has_a_part_for_each_select(world: World) -> None:
 
 
 def test_an_unknown_query_is_no_reason_to_do_anything() -> None:
-    assert Controller(State(), CATALOG).withdraw("nobody") == []
+    assert Controller(State(), CATALOG).queries.withdraw("nobody") == []
 
 
 # --- from ------------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_a_withdrawn_query_answers_for_all_that_was_read(world: World) -> None:
     assert world.validity("first") == (True, None, 12 * SECOND + 1)
     world.batch("c0", s(11, 16))
     assert world.validity("first") == (True, None, 12 * SECOND + 1)
-    assert world.controller.rows("c0") == [], "nothing older can still come"
+    assert world.controller.known.rows("c0") == [], "nothing older can still come"
 
 
 def test_a_query_that_nothing_was_read_for_answers_for_nothing(world: World) -> None:
@@ -160,9 +160,9 @@ def test_the_slower_input_of_a_join_is_waited_for(world: World) -> None:
     for seconds in (60, 103):
         world.batch("c0", s(200), s(seconds))
         assert world.part("q").until_us == 100 * SECOND + 1
-        assert not losses(world) and world.controller.rows("c0")
+        assert not losses(world) and world.controller.known.rows("c0")
     world.batch("c0", [], s(104))
-    assert not world.controller.rows("c0")
+    assert not world.controller.known.rows("c0")
 
 
 def test_results_of_batches_that_nobody_has_heard_of_are_not_taken_back(world: World) -> None:
@@ -215,10 +215,10 @@ def test_who_leaves_a_shared_fragment_leaves_it_to_the_others(world: World) -> N
     world.submit(submission("q", "same filter"))
     world.withdraw("first")
     world.batch("c0", s(20))
-    assert world.part("first").done and world.controller.rows("c0")
+    assert world.part("first").done and world.controller.known.rows("c0")
     world.withdraw("q")
     world.batch("c0", s(30))
-    assert not world.controller.rows("c0") and not losses(world)
+    assert not world.controller.known.rows("c0") and not losses(world)
 
 
 @pytest.mark.parametrize("kind", ["filter", "window", "join"])
@@ -231,7 +231,7 @@ def test_who_leaves_ends_when_the_job_is_drained(world: World, kind: str) -> Non
     for name in list(world.carriers):
         world.act(world.controller.rest(name))
     assert not world.part("q").done
-    world.act(world.controller.drained())
+    world.act(world.controller.queries.endings.drained())
     assert (world.part("q").until_us, world.part("q").done) == (12 * SECOND + 1, True)
     assert not world.part("stays").done
 
@@ -292,7 +292,7 @@ def test_the_new_version_takes_over_where_the_old_one_ends(world: World) -> None
     assert not world.part("first").settled
     world.batch("c0", s(19, 24))
     assert ends(world) == [(None, 20 * SECOND + 1, None), (20 * SECOND + 1, None, None)]
-    assert [row["_fragment"] for row in world.controller.rows("c0")] == [2], "nothing below 20 s can still come"
+    assert [row["_fragment"] for row in world.controller.known.rows("c0")] == [2], "nothing below 20 s can still come"
 
 
 def test_the_old_version_goes_on_until_all_selects_of_the_new_one_answer(world: World) -> None:
@@ -405,7 +405,7 @@ def test_a_start_from_the_journal_publishes_and_starts(world: World) -> None:
     controller = Controller(world.journal.load(), CATALOG)
     assert controller.resume() == [Publish("c0"), StartCarrier("c0")]
     assert controller.state.carriers["c0"].version == 2
-    assert [row["_fragment"] for row in controller.rows("c0")] == [1]
+    assert [row["_fragment"] for row in controller.known.rows("c0")] == [1]
 
 
 def test_a_joiner_is_clear_of_all_that_batches_before_a_crash_may_have_had(world: World) -> None:
@@ -501,7 +501,7 @@ def test_a_carrier_without_queries_is_started_when_one_comes(world: World) -> No
 
 
 def test_a_decision_that_was_not_carried_out_is_carried_out_later(world: World) -> None:
-    world.controller.submit([submission("q", "filter")])
+    world.controller.queries.submit([submission("q", "filter")])
     world.save()
     world.crash()
     assert world.carriers["c0"].running

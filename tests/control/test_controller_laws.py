@@ -61,7 +61,7 @@ class Decisions(RuleBasedStateMachine):
 
     @rule(name=NAMES, kind=KINDS, start=STARTS, replace=st.booleans())
     def submit(self, name: str, kind: str, start: Start, replace: bool = True) -> None:
-        if self.world.controller.running(name) and not replace:
+        if self.world.controller.queries.running.get(name) and not replace:
             self.world.withdraw(name)
         known = {name: carrier.told for name, carrier in self.world.carriers.items()}
         self.world.submit(submission(name, kind, start=start))
@@ -76,7 +76,7 @@ class Decisions(RuleBasedStateMachine):
     @rule()
     def poll(self) -> None:
         with suppress(MoveRefused):
-            self.world.poll()
+            self.world.poll(self.now_s)
 
     @rule(name=NAMES)
     def withdraw(self, name: str) -> None:
@@ -84,7 +84,7 @@ class Decisions(RuleBasedStateMachine):
 
     @rule(name=NAMES, node=st.sampled_from(NODES))
     def move(self, name: str, node: str) -> None:
-        if self.world.controller.running(name):
+        if self.world.controller.queries.running.get(name):
             with suppress(MoveRefused):
                 self.world.move(name, node)
 
@@ -92,7 +92,7 @@ class Decisions(RuleBasedStateMachine):
     def abandon(self, data: st.DataObject) -> None:
         undecided = [m.id for m in self.world.controller.state.moves.values() if m.step in UNDECIDED]
         if undecided:
-            self.world.act(self.world.controller.abandon(data.draw(st.sampled_from(undecided))))
+            self.world.abandon(data.draw(st.sampled_from(undecided)))
 
     def some_move(self) -> bool:
         return any(m.step in OPEN for m in self.world.controller.state.moves.values())
@@ -115,11 +115,11 @@ class Decisions(RuleBasedStateMachine):
     @rule(name=NAMES, kind=KINDS)
     def decide_and_die(self, name: str, kind: str) -> None:
         """The decision is in the journal, and nobody has acted on it."""
-        if self.world.controller.running(name):
-            self.world.controller.withdraw(name)
-        else:
-            self.world.controller.submit([submission(name, kind)])
-        self.world.save()
+        with self.world.deciding():
+            if self.world.controller.queries.running.get(name):
+                self.world.controller.queries.withdraw(name)
+            else:
+                self.world.controller.queries.submit([submission(name, kind)])
         self.world.crash()
 
     # --- batches -----------------------------------------------------------------------------------------------------
@@ -204,8 +204,8 @@ class Decisions(RuleBasedStateMachine):
         """Carriers that nobody needs stop; perhaps nobody hears of their last batches, or only after they go on."""
         before = {name for name, carrier in self.world.carriers.items() if carrier.running}
         self.now_s += seconds
-        self.world.act(self.world.controller.stop_unneeded(self.now_s))
-        self.world.save()
+        with self.world.deciding() as todo:
+            todo += self.world.controller.unused.stop(self.now_s)
         for name in sorted(before):
             if not self.world.carriers[name].running and data.draw(st.booleans()):
                 self.world.carriers[name].events.clear()

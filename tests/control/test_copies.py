@@ -25,7 +25,7 @@ def world(tmp_path: Path) -> World:
 def places(world: World) -> list[list[str]]:
     """The nodes of the copies of each query."""
     state, controller = world.controller.state, world.controller
-    return [sorted(controller.node_of(p.fragment) for p in state.parts_of(q.id)) for q in state.queries.values()]
+    return [sorted(controller.known.node_of(p.fragment) for p in state.parts_of(q.id)) for q in state.queries.values()]
 
 
 def test_they_stay_where_they_are_while_all_is_well(world: World) -> None:

@@ -74,11 +74,11 @@ def test_queries_that_come_together_come_in_as_one(
     mended = fails_at("w", error, monkeypatch)
     with pytest.raises(type(error)):
         engine.submit([request("j", "join window", CUT), request("w", "window")])
-    assert set(engine.controller.running_names) == {"f"}
+    assert set(engine.controller.queries.running) == {"f"}
     assert_written(engine, store)
     mended()
     engine.submit([request("j", "join window", CUT), request("w", "window")])
-    assert {"f", "j", "w"} < set(engine.controller.running_names), "and the link that j reads"
+    assert {"f", "j", "w"} < set(engine.controller.queries.running), "and the link that j reads"
     assert_written(engine, store)
 
 
@@ -90,7 +90,7 @@ def test_a_query_goes_on_when_its_new_version_fails(
     with pytest.raises(AssertionError):
         engine.submit([request("f", "other filter")])
     mended()
-    query = engine.controller.running("f")
+    query = engine.controller.queries.running.get("f")
     assert query is not None and query.sql == parse(SQL["filter"], CATALOG, "f").sql
     assert_written(engine, store)
     assert not nodes["a"].publish.called
@@ -131,7 +131,7 @@ def test_what_cannot_be_written_down_is_not_begun(
     with monkeypatch.context() as full, pytest.raises(StoreError):
         full.setattr(Journal, "save", MagicMock(side_effect=StoreError("the disk is full")))
         engine.submit([request("g", "other filter")])
-    assert engine.controller.running("g") is None
+    assert engine.controller.queries.running.get("g") is None
     assert_written(engine, store)
     assert not nodes["a"].publish.called
     engine.submit([request("g", "other filter")])

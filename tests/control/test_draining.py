@@ -22,9 +22,7 @@ def world(tmp_path: Path) -> World:
 def leave(world: World, now_s: float = 0.0) -> list[str]:
     """What the engine does with every poll; returns where fragments set out to."""
     found = world.controller.leaving()
-    for fragment, node, reason in found:
-        world.act(world.controller.move(fragment, node, reason))
-    world.act(world.controller.stop_unneeded(now_s))
+    world.poll(now_s)
     return [node for _, node, _ in found]
 
 
@@ -37,7 +35,7 @@ def flow(world: World, *seconds: float) -> None:
 
 
 def drain(world: World, node: str) -> None:
-    world.act(world.controller.drain_node(node))
+    world.act(world.controller.draining.begin(node))
 
 
 def test_everything_moves_away_spread_over_the_others(world: World) -> None:
@@ -68,7 +66,7 @@ def test_new_queries_go_elsewhere(world: World) -> None:
     flow(world, 1)
     drain(world, "a")
     world.submit(submission("equal", "same filter"), submission("like", "other filter"))
-    assert {world.controller.node_of(world.part(name).fragment) for name in ("equal", "like")} == {"b"}
+    assert {world.controller.known.node_of(world.part(name).fragment) for name in ("equal", "like")} == {"b"}
 
 
 def test_it_is_refused_by_name(world: World) -> None:
@@ -91,7 +89,7 @@ def test_what_was_on_its_way_there_turns_round(world: World) -> None:
     drain(world, "b")
     (move,) = world.controller.state.moves.values()
     assert move.step is MoveStep.ABANDONED
-    assert world.controller.node_of(world.part("q").fragment) == "a"
+    assert world.controller.known.node_of(world.part("q").fragment) == "a"
 
 
 def test_a_restart_remembers_it_and_undo_ends_it(world: World) -> None:
@@ -100,7 +98,7 @@ def test_a_restart_remembers_it_and_undo_ends_it(world: World) -> None:
     drain(world, "a")
     world.crash()
     assert world.controller.node_state("a") == "draining"
-    world.controller.reopen_node("a")
+    world.controller.draining.end("a")
     world.save()
     world.crash()
     assert world.controller.node_state("a") == "open" and leave(world) == []
@@ -112,11 +110,11 @@ def test_a_carrier_that_was_stopped_starts_again_when_it_is_needed(world: World)
     drain(world, "a")
     flow(world, *range(2, 40))
     assert not world.carriers["c0"].running
-    world.controller.reopen_node("a")
+    world.controller.draining.end("a")
     world.move("q", "a")
     assert world.carriers["c0"].running
     flow(world, *range(40, 80))
-    assert world.controller.node_of(world.part("q").fragment) == "a"
+    assert world.controller.known.node_of(world.part("q").fragment) == "a"
 
 
 def test_asking_twice_changes_nothing(world: World) -> None:
@@ -138,7 +136,7 @@ def test_refusals(world: World, drained: tuple[str, ...], node: str, message: st
     for name in drained:
         drain(world, name)
     with pytest.raises(NodeRefused) as refused:
-        world.controller.drain_node(node)
+        world.controller.draining.begin(node)
     assert str(refused.value) == message
 
 

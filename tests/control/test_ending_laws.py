@@ -60,7 +60,7 @@ class Endings(RuleBasedStateMachine):
 
     @rule(name=NAMES, node=st.sampled_from(NODES))
     def move(self, name: str, node: str) -> None:
-        if self.world.controller.running(name):
+        if self.world.controller.queries.running.get(name):
             with suppress(MoveRefused):
                 self.world.move(name, node)
 
@@ -101,7 +101,8 @@ class Endings(RuleBasedStateMachine):
     def rest(self, data: st.DataObject) -> None:
         name, carrier = self.drawn(data)
         if not carrier.events and carrier.heard == len(carrier.batches):
-            self.world.act(self.world.controller.rest(name))
+            with self.world.deciding() as todo:
+                todo += self.world.controller.rest(name)
 
     @rule()
     def crash(self) -> None:

@@ -42,12 +42,12 @@ def test_a_lost_node_takes_nothing(world: World) -> None:
     with pytest.raises(NodeRefused, match="node b does not answer"):
         world.controller.refuse_node("b")
     world.submit(submission("g", "join"))
-    assert world.controller.node_of(world.part("g").fragment) != "b"
+    assert world.controller.known.node_of(world.part("g").fragment) != "b"
 
 
 def test_it_is_lost_once(world: World) -> None:
     world.lose("a")
-    assert world.controller.lose_node("a", "still") == []
+    assert world.controller.failover.lose("a", "still") == []
     assert places(world) == {"c0": ("b", 1), "c1": ("c", 1)}
 
 
@@ -66,13 +66,13 @@ def test_a_query_that_comes_when_nobody_is_left_waits_too(world: World) -> None:
     world.submit(submission("g", "join"), submission("h", "filter"))
     assert world.journal.load() == world.controller.state
     world.back("b")
-    assert world.controller.node_of(world.part("g").fragment) == "b"
-    assert world.controller.node_of(world.part("h").fragment) == "b"
+    assert world.controller.known.node_of(world.part("g").fragment) == "b"
+    assert world.controller.known.node_of(world.part("h").fragment) == "b"
     assert all(carrier.running for carrier in world.carriers.values())
 
 
 def test_a_node_that_is_drained_takes_over_only_if_there_is_no_other(world: World) -> None:
-    world.act(world.controller.drain_node("b"))
+    world.act(world.controller.draining.begin("b"))
     world.lose("a")
     assert {node for node, _ in places(world).values()} == {"c"}
     world.lose("c")

@@ -21,7 +21,8 @@ from __future__ import annotations
 import io
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -29,12 +30,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from towpath.control.act.decisions import Decisions
 from towpath.control.decide.controller import Controller
-from towpath.control.state.controller_state import Instruction, Publish
+from towpath.control.decide.links import Links
+from towpath.control.state.controller_state import Instruction
 from towpath.control.state.fence import OPEN, UNDECIDED, MoveStep
-from towpath.control.state.records import PartRecord, State
+from towpath.control.state.records import PartRecord, Record, State
+from towpath.plan.assignment import TableChange
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Template
+from towpath.runtime.fake import FakeNode
 from towpath.schema import Stream
 
 from .world import CATALOG, batch_done, submission
@@ -74,65 +79,107 @@ class Carrier:
         self.starting, self.read = False, table
 
 
-@dataclass
+class Journal:
+    """In memory: what a controller finds after a crash."""
+
+    def __init__(self) -> None:
+        self.controller: Controller
+        self.saved = b""
+
+    def save(self, records: Iterable[Record]) -> None:
+        self.saved = frozen(self.controller.state)
+
+    def load(self) -> State:
+        found: State = thawed(self.saved)
+        return found
+
+
+class NoLinks:
+    def write(self, links: Links) -> None:
+        """Nobody reads one here."""
+
+
+class ModelNode(FakeNode):
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
+        present = frozenset(int(str(row["_fragment"])) for row in self._world.controller.known.rows(carrier))
+        self._world.carriers.setdefault(carrier, Carrier()).tables.append(Table(version, present))
+
+    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
+        model = self._world.carriers[carrier]
+        model.running = model.starting = True
+        model.heard = len(model.batches)
+
+
 class World:
     """A stream of `length` tuples, the nodes that read it, and somebody who follows the query."""
 
-    length: int
-    moves: int
-    crashes: int
-    abandons: int
-    controller: Controller = field(default_factory=lambda: Controller(State(), CATALOG, NODES))
-    saved: bytes = b""  # the state that a controller finds after a crash
-    carriers: dict[str, Carrier] = field(default_factory=dict)
-    looks: int = LOOKS
-    seen: dict[int, int] = field(default_factory=dict)  # by fragment: batches that the follower has read
-    given: list[int] = field(default_factory=list)
+    def __init__(self, length: int, moves: int, crashes: int, abandons: int) -> None:
+        self.length = length
+        self.moves = moves
+        self.crashes = crashes
+        self.abandons = abandons
+        self.journal = Journal()
+        self.carriers: dict[str, Carrier] = {}
+        self.looks = LOOKS
+        self.seen: dict[int, int] = {}  # by fragment: batches that the follower has read
+        self.given: list[int] = []
+        self._begin(State())
 
     # --- the controller ----------------------------------------------------------------------------------------------
 
-    def act(self, instructions: list[Instruction]) -> None:
-        self.save()
-        for instruction in instructions:
-            record = self.controller.state.carriers[instruction.carrier]
-            carrier = self.carriers.setdefault(record.id, Carrier())
-            if isinstance(instruction, Publish):
-                present = frozenset(int(str(row["_fragment"])) for row in self.controller.rows(record.id))
-                carrier.tables.append(Table(record.version, present))
-            else:
-                carrier.running = carrier.starting = True
-                carrier.heard = len(carrier.batches)
+    def _begin(self, state: State) -> None:
+        self.controller = self.journal.controller = Controller(state, CATALOG, NODES)
+        node = ModelNode(self)
+        self._decisions = Decisions(self.controller, self.journal, dict.fromkeys(NODES, node), NoLinks())
 
-    def save(self) -> None:
-        self.saved = frozen(self.controller.state)
-        self.controller.changed.clear()
+    @contextmanager
+    def deciding(self) -> Iterator[list[Instruction]]:
+        """As the engine does it: what is decided inside is written down, what is put into the list is done."""
+        with self._decisions.decision() as todo:
+            yield todo
+        assert not self._decisions.guard.troubles
 
     def crash(self) -> None:
         """What was not heard by now is never heard."""
         self.crashes -= 1
         for carrier in self.carriers.values():
             carrier.running = False
-        self.controller = Controller(thawed(self.saved), CATALOG, NODES)
-        self.act(self.controller.resume())
+        self._begin(self.journal.load())
+        with self.deciding() as todo:
+            todo += self.controller.resume()
 
-    def hear(self, name: str) -> list[Instruction]:
+    def hear(self, name: str, *, dies: bool = False) -> None:
+        """`dies`: the decision is written down, and nobody acts on it."""
         carrier = self.carriers[name]
         number = carrier.heard
         time, table, first = carrier.batches[number]
         carrier.heard += 1
         watermark = carrier.batches[number - 1].time - DELAY_US if number else None
-        return self.controller.handle(batch_done(name, number, table.version, [time], watermark, first=first))
+        event = batch_done(name, number, table.version, [time], watermark, first=first)
+        with self.deciding() as todo:
+            decided = self.controller.handle(event)
+            todo += [] if dies else decided
+
+    def rest(self, name: str) -> None:
+        with self.deciding() as todo:
+            todo += self.controller.rest(name)
 
     def move(self) -> None:
         self.moves -= 1
         (part,) = self.controller.state.parts_of(1)
         here = self.controller.state.carriers[self.controller.state.fragments[part.fragment].carrier].node
-        self.act(self.controller.move(part.fragment, NODES[1 - NODES.index(here)], ""))
+        with self.deciding() as todo:
+            todo += self.controller.move(part.fragment, NODES[1 - NODES.index(here)], "")
 
     def abandon(self) -> None:
         self.abandons -= 1
         (move,) = self.undecided()
-        self.act(self.controller.abandon(move))
+        with self.deciding() as todo:
+            todo += self.controller.moves.abandon(self.controller.state.moves[move], "asked for")
 
     def running(self) -> dict[str, Carrier]:
         return {name: carrier for name, carrier in self.carriers.items() if carrier.running}
@@ -145,7 +192,7 @@ class World:
     def follow(self) -> None:
         """Hands out what the logs have and the journal gives away."""
         self.looks -= 1
-        journal: State = thawed(self.saved)
+        journal = self.journal.load()
         for part in journal.parts.values():
             log = self.carriers[journal.fragments[part.fragment].carrier].batches
             rows = owned(part, log[self.seen.get(part.fragment, 0) :])
@@ -178,7 +225,7 @@ def actions(world: World) -> Iterator[tuple[str, Action]]:
             if carrier.read < newest:
                 yield f"{name} reads with the table before", lambda w, n=name, t=newest - 1: w.carriers[n].run(t)
         if carrier.heard < len(carrier.batches):
-            yield f"{name} is heard", lambda w, n=name: w.act(w.hear(n))
+            yield f"{name} is heard", lambda w, n=name: w.hear(n)
             if world.crashes:
                 yield f"{name} is heard, then death", partial(_heard_and_dead, name=name)
         # The engine sees by the results log whether there are batches that nobody has heard of.
@@ -186,7 +233,7 @@ def actions(world: World) -> Iterator[tuple[str, Action]]:
             name in world.controller.undecided
             and world.controller.state.carriers[name].last == len(carrier.batches) - 1
         ):
-            yield f"{name} rests", lambda w, n=name: w.act(w.controller.rest(n))
+            yield f"{name} rests", lambda w, n=name: w.rest(n)
     if world.moves and not any(m.step in OPEN for m in world.controller.state.moves.values()):
         yield "move", World.move
     if world.abandons and world.undecided():
@@ -198,9 +245,7 @@ def actions(world: World) -> Iterator[tuple[str, Action]]:
 
 
 def _heard_and_dead(world: World, name: str) -> None:
-    """The decision is written down, and nobody acts on it."""
-    world.hear(name)
-    world.save()
+    world.hear(name, dies=True)
     world.crash()
 
 
@@ -245,7 +290,7 @@ def come_to_rest(world: World, story: Story) -> Counter[MoveStep]:
         for name, carrier in world.running().items():
             if len(carrier.batches) < until:
                 carrier.run(len(carrier.tables) - 1)
-                world.act(world.hear(name))
+                world.hear(name)
     world.follow()
     expected = [STEP_US * (n + 1) for n in range(until)]
     state = world.controller.state
@@ -255,13 +300,13 @@ def come_to_rest(world: World, story: Story) -> Counter[MoveStep]:
 
 def fingerprint(world: World) -> bytes:
     state = world.controller.state
-    runs = {name: vars(run) for name, run in world.controller._known.runs.items()}
+    runs = {name: vars(run) for name, run in world.controller.known.runs.items()}
     fragments = [(f.id, f.carrier, f.status, f.version, f.from_us, f.until_us) for f in state.fragments.values()]
     carriers = [(c.id, c.node, c.version, c.inputs_us) for c in state.carriers.values()]
     records = [*state.parts.values(), *state.moves.values()]
     follower = (world.looks, world.seen, sorted(world.given))
     left = (world.moves, world.crashes, world.abandons)
-    told = repr((runs, fragments, carriers, records, world.carriers, follower, left, world.controller._moves._pace_us))
+    told = repr((runs, fragments, carriers, records, world.carriers, follower, left, world.controller.moves._pace_us))
     return blake2b(told.encode(), digest_size=16).digest()
 
 
@@ -307,6 +352,7 @@ def _referred_to(number: int) -> object:
 )
 def test_moves_in_every_order(length: int, moves: int, crashes: int, abandons: int) -> None:
     world = World(length, moves, crashes, abandons)
-    world.act(world.controller.submit([QUERY]))
+    with world.deciding() as todo:
+        todo += world.controller.queries.submit([QUERY])
     ends = explore(world)
     assert ends[MoveStep.DONE] and bool(ends[MoveStep.ABANDONED]) == bool(abandons)

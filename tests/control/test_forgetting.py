@@ -193,8 +193,8 @@ def test_what_a_killed_controller_had_yet_to_forget_is_forgotten_at_the_next_sta
     world.submit(submission("f", "filter"))
     world.batch("c0", [10 * SECOND])
     world.move("f", "b")
-    (move,) = world.controller.moves_under_way
-    world.act(world.controller.abandon(move.id))
+    (move,) = world.controller.known.moves.values()
+    world.abandon(move.id)
     world.journal.close()
     store = Store(tmp_path / "other")
     with Engine(store, Journal(store.journal), {"a": quiet_node()}, CATALOG) as engine:

@@ -100,7 +100,7 @@ def history(running: Towpath) -> list[str]:
     ("owner", "method", "part"),
     [
         (Engine, "_look_after_nodes", "looking after nodes"),
-        (Engine, "_empty_nodes", "moving what is to move"),
+        (Engine, "_go_on", "moving what is to move"),
         (Engine, "_tick_idle", "moving the event time of silent streams"),
         (QueryFolder, "changes", "looking into the queries folder"),
         (Towpath, "_tell_of_pulse", "writing down what befell the controller"),
@@ -165,7 +165,7 @@ def test_a_report_that_cannot_be_taken_in_leaves_the_carrier_in_doubt(
     version = engine.carriers[0].version
     node.events.return_value = [batch_done(carrier.id, 2, version, [10 * SECOND])]
     engine.poll()
-    (part,) = engine.validity("g")
+    (part,) = engine.answers.validity("g")
     # The batch that was missed may have had anything up to newest + delay (3 s) of the next one.
     assert (part.settled, part.from_us) == (True, 13 * SECOND + 1000)
 
@@ -212,7 +212,7 @@ def test_a_journal_that_cannot_be_read_any_more_ends_the_job(running: Towpath, m
         faulty.setattr(Controller, "changed", {1: MagicMock()})
         faulty.setattr(Journal, "_load", MagicMock(side_effect=sqlite3.DatabaseError("malformed")))
         with pytest.raises(StoreError, match="cannot be read: malformed"):
-            running.engine._empty_nodes()
+            running.engine._go_on()
 
 
 def test_a_file_that_breaks_something_does_not_keep_others_out(
@@ -229,7 +229,7 @@ def test_a_file_that_breaks_something_does_not_keep_others_out(
     (folder / "typo.sql").write_text("SELECT kk FROM s")
     with caplog.at_level(logging.ERROR):
         running.poll()
-    assert set(running.engine.controller.running_names) == {"f", "good"}
+    assert set(running.engine.controller.queries.running) == {"f", "good"}
     assert history(running) == [
         "taking in the query of bad.sql failed, and is tried again: KeyError: 'a fault'; the log has the details"
     ]

@@ -101,7 +101,7 @@ def test_the_journal_has_the_clock(world: World) -> None:
 
 def test_what_was_not_saved_did_not_happen(world: World) -> None:
     world.submit(submission("q", "filter"))
-    world.controller.withdraw("q")
+    world.controller.queries.withdraw("q")
     world.crash()
     assert kinds(world) == ["submitted", "carrier started", "carrier started"]
     assert "again" not in world.journal.history()[-1].text  # no micro-batch was heard of

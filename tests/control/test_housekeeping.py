@@ -101,7 +101,7 @@ def test_a_new_version_with_another_sink_brings_it_all_results(job: Job, tmp_pat
 def test_another_sink_gets_all_results_of_the_query_and_one_that_comes_back_goes_on(job: Job, tmp_path: Path) -> None:
     first = job.world.query("q").sink
     for number, sink in enumerate([first, {"type": "parquet", "path": str(tmp_path / "other")}, None, first]):
-        job.world.controller.change_sink("q", sink)
+        job.world.controller.queries.change_sink("q", sink)
         job.world.save()
         job.write_batch(number)
         Housekeeper(job.store, None).feed_sinks()
@@ -149,7 +149,7 @@ def test_a_cluster_that_gets_other_addresses_or_passwords_gets_no_row_twice(
     job.write_batch(0)
     housekeeper.feed_sinks()
     sink = {"type": "kafka", "servers": "new:1", "topic": "t", "kafka.sasl.password": "${NEW}"}
-    job.world.controller.change_sink("q", sink)
+    job.world.controller.queries.change_sink("q", sink)
     job.world.save()
     job.write_batch(1)
     (Housekeeper(job.store, None) if restarted else housekeeper).feed_sinks()

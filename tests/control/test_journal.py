@@ -8,7 +8,7 @@ import pytest
 from towpath.control.decide.controller import Controller
 from towpath.control.decide.forgetting import Dropped
 from towpath.control.journal.journal import FORMAT, Journal
-from towpath.control.journal.tables import BY_RECORD, Table
+from towpath.control.journal.tables import BY_RECORD, JournalTable
 from towpath.control.state.records import QueryRecord
 from towpath.errors import StoreError
 
@@ -42,7 +42,7 @@ def test_a_query_that_is_cut_is_loaded_as_it_was(path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", BY_RECORD.values(), ids=lambda table: table.name)
-def test_a_table_has_a_column_for_each_field_in_the_same_order(path: Path, table: Table) -> None:
+def test_a_table_has_a_column_for_each_field_in_the_same_order(path: Path, table: JournalTable) -> None:
     journal = Journal(path)
     found = [name for _, name, *_ in journal._db.execute(f"PRAGMA table_info({table.name})")]
     assert found == list(table.columns)
@@ -90,7 +90,7 @@ def test_more_than_ten_carriers_keep_their_order(path: Path) -> None:
     world.submit(submission("q", "filter"))
     template = world.controller.state.carriers["c0"].template
     for _ in range(11):
-        world.controller._known.new_carriers([template], "local")
+        world.controller.known.new_carriers([template], "local")
     world.save()
     assert list(world.journal.load().carriers) == [f"c{n}" for n in range(12)]
 
@@ -98,7 +98,7 @@ def test_more_than_ten_carriers_keep_their_order(path: Path) -> None:
 def test_a_save_is_all_or_nothing(path: Path) -> None:
     journal = Journal(path)
     controller = Controller(journal.load(), CATALOG)
-    controller.submit([submission("q", "filter")])
+    controller.queries.submit([submission("q", "filter")])
     controller.state.queries[1].sql = object()  # type: ignore[assignment]
     with pytest.raises(sqlite3.Error):
         journal.save(controller.changed.values())
@@ -133,7 +133,7 @@ def test_reading_where_nothing_is_makes_nothing(path: Path) -> None:
 
 def test_a_reader_cannot_write(path: Path) -> None:
     world = World(path)
-    world.controller.submit([submission("q", "filter")])
+    world.controller.queries.submit([submission("q", "filter")])
     with pytest.raises(StoreError):
         Journal(path, read_only=True).save(world.controller.changed.values())
 

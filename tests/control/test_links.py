@@ -30,7 +30,7 @@ def world(tmp_path: Path) -> World:
 def submit_cut(world: World, name: str, kind: str = "join window", node: str = "a", start: Start = BEGINNING) -> str:
     """Returns the name of the link."""
     link, query = cut(name, kind, node=node, start=start)
-    known = world.controller.running(link.name) is not None
+    known = world.controller.queries.running.get(link.name) is not None
     world.submit(*([query] if known else [link, query]))
     return link.name
 
@@ -69,7 +69,7 @@ def test_readers_share_a_link_and_the_last_one_takes_it_along(world: World) -> N
     assert list(told(world)) == [name]
     world.withdraw("r")
     assert told(world) == {}
-    assert world.controller.running(name) is None
+    assert world.controller.queries.running.get(name) is None
 
 
 def test_it_is_remembered(world: World) -> None:
@@ -78,7 +78,7 @@ def test_it_is_remembered(world: World) -> None:
     world.crash()
     assert told(world) == before
     world.withdraw("q")
-    assert world.controller.running(name) is None
+    assert world.controller.queries.running.get(name) is None
 
 
 def test_a_reader_is_live_once_its_carrier_reads_the_link(world: World) -> None:

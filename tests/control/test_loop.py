@@ -120,7 +120,7 @@ def test_a_policy_is_started_again_where_the_fragments_of_a_lost_node_went(tmp_p
 def test_nodes_that_are_drained_are_left_out(tmp_path: Path) -> None:
     job = Steered(tmp_path, start_of("dcape", DCAPE))
     job.run(4)
-    job.world.act(job.world.controller.drain_node("b"))
+    job.world.act(job.world.controller.draining.begin("b"))
     job.run(40)
     assert set(job.loop.situation.cores) == {"a"} and not job.world.controller.state.moves
 

@@ -183,7 +183,7 @@ def test_a_fence_is_not_before_what_the_target_answers_for(world: World) -> None
 
 def test_until_the_fence_is_passed_it_can_be_abandoned(world: World) -> None:
     move = moving(world)
-    world.act(world.controller.abandon(move.id))
+    world.abandon(move.id)
     assert move.step is MoveStep.ABANDONED
     assert (world.part("q").pending_fence_us, world.part("q").fragment) == (None, move.source)
     assert world.controller.state.fragments[move.target].status is FragmentStatus.GONE
@@ -194,7 +194,7 @@ def test_afterwards_it_can_not(world: World) -> None:
     move = moving(world)
     world.batch("c0", at(11))
     with pytest.raises(TowpathError, match="a move that is draining cannot be abandon"):
-        world.controller.abandon(move.id)
+        world.controller.moves.abandon(world.controller.state.moves[move.id], "asked for")
 
 
 def test_withdrawing_the_query_ends_its_move(world: World) -> None:

@@ -28,13 +28,13 @@ def test_fragments_can_move_to_a_node_that_joined(world: World) -> None:
     world.move("q", "b")
     for second in range(1, 20):
         live.round(second, {})
-    assert world.controller.node_of(world.part("q").fragment) == "b"
+    assert world.controller.known.node_of(world.part("q").fragment) == "b"
 
 
 def test_a_node_that_was_drained_and_removed_takes_nothing(world: World) -> None:
     live = LiveWorld(world)
     world.controller.add_node("b", "it is needed")
-    world.act(world.controller.drain_node("b"))
+    world.act(world.controller.draining.begin("b"))
     assert world.controller.node_state("b") == "drained"
     world.controller.remove_node("b", "it is not needed any more")
     live.round(0, {})
@@ -44,7 +44,7 @@ def test_a_node_that_was_drained_and_removed_takes_nothing(world: World) -> None
 
 def test_one_that_comes_back_takes_queries_again(world: World) -> None:
     world.controller.add_node("b", "it is needed")
-    world.act(world.controller.drain_node("b"))
+    world.act(world.controller.draining.begin("b"))
     world.controller.remove_node("b", "it is not needed any more")
     world.controller.add_node("b", "it is needed again")
     assert world.controller.node_state("b") == "open"

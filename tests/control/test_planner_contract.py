@@ -34,7 +34,7 @@ def world(planner: str, tmp_path: Path) -> World:
 
 
 def node(world: World, query: str) -> str:
-    return world.controller.node_of(world.part(query).fragment)
+    return world.controller.known.node_of(world.part(query).fragment)
 
 
 def told(world: World, kind: EventKind) -> list[str]:
@@ -59,7 +59,7 @@ def test_a_new_query_gets_a_node(world: World, planner: str) -> None:
 def test_copies_get_different_nodes(world: World, planner: str) -> None:
     world.submit(submission("w", "window", node="b"))
     world.submit(replace(submission("f", "filter"), copies=2))
-    found = [world.controller.node_of(p.fragment) for p in world.parts("f")]
+    found = [world.controller.known.node_of(p.fragment) for p in world.parts("f")]
     assert len(set(found)) == 2 and set(found) <= set(NODES)
     assert is_told(told(world, EventKind.SUBMITTED)[-1], planner)
 
@@ -68,7 +68,7 @@ def test_what_is_on_a_drained_node_gets_another(world: World, planner: str) -> N
     world.submit(*(submission(kind, kind, node="a") for kind in KINDS))
     for carrier in list(world.carriers):
         world.batch(carrier, *[[SECOND]] * world.carriers[carrier].inputs)
-    world.act(world.controller.drain_node("a"))
+    world.act(world.controller.draining.begin("a"))
     leaving = world.controller.leaving()
     assert len(leaving) == len(KINDS)
     for _, target, reason in leaving:

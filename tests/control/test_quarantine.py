@@ -18,9 +18,10 @@ from towpath.control.state.history import EventKind
 from towpath.errors import RuntimeFailure
 from towpath.lang import parse
 from towpath.plan import CUT, WHOLE
-from towpath.plan.assignment import Row, TableChange
+from towpath.plan.assignment import Row
 from towpath.plan.templates import Template
 from towpath.runtime.carriers import BatchDone, CarrierEvent, CarrierFailed, TriedOut
+from towpath.runtime.fake import FakeNode
 from towpath.store.layout import Store
 
 from .world import CATALOG, DELAY, SECOND, SQL, batch_done
@@ -76,38 +77,17 @@ def test_a_machine_that_gets_well_accuses_nobody(fragments: list[int], answers: 
 # --- the engine ------------------------------------------------------------------------------------------------------
 
 
-class Node:
+class Node(FakeNode):
     """Carriers that do a micro-batch with every look, unless a fault in their table or their plan forbids it."""
 
-    lost = slow = heap_bytes = None
-
     def __init__(self) -> None:
+        super().__init__()
         self.bad_rows: Callable[[Row], bool] = lambda row: False
         self.bad_plan: Callable[[Template], bool] = lambda template: False
         self.bad_windows: set[int] = set()  # fragments that fail when a window of theirs closes, in the table or not
-        self.banned: dict[str, set[int]] = {}
         self.broken = False  # whatever is to be done
-        self.tables: dict[str, dict[int, list[Row]]] = {}
-        self.versions: dict[str, int] = {}
-        self.running: dict[str, Template] = {}
-        self.batches: dict[str, int] = {}
         self.done: list[tuple[str, frozenset[int]]] = []  # micro-batches that count: which fragments had them
-        self.news: list[CarrierEvent] = []
         self.second = 0
-
-    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
-        table = self.tables[carrier] = {} if change.since is None else self.tables[carrier]
-        for fragment in change.removed:
-            table.pop(fragment, None)
-        for row in change.added:
-            table.setdefault(int(str(row["_fragment"])), []).append(row)
-        self.versions[carrier] = version
-
-    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
-        self.running[carrier], self.banned[carrier] = template, set(banned)
-
-    def stop(self, carrier: str) -> None:
-        self.running.pop(carrier, None)
 
     slow_time = False  # event time stands still
     full = False  # the disk, which a larger table needs more of
@@ -125,14 +105,14 @@ class Node:
 
     def events(self) -> list[CarrierEvent]:
         self.second += not self.slow_time
-        found, self.news = self.news, []
+        found = super().events()
         for carrier, template in list(self.running.items()):
             table = self.tables[carrier]
             if self.full or self._fails(template, [r for rows in table.values() for r in rows], self.banned[carrier]):
                 del self.running[carrier]
                 found.append(CarrierFailed(carrier, "a fault", outside=self.full))
                 continue
-            number = self.batches[carrier] = self.batches.get(carrier, -1) + 1
+            number = self.next_batch(carrier)
             self.done.append((carrier, frozenset(table)))
             found.append(self._report(carrier, template, number))
         return found
@@ -141,27 +121,6 @@ class Node:
         inputs = [self.second * SECOND] * len(template.family.classes)
         watermark = inputs[0] - DELAY - SECOND  # of the batch before
         return batch_done(carrier, number, self.versions[carrier], inputs, watermark, first=number == 0)
-
-    def settle(self, carriers: Sequence[str]) -> bool:
-        return True
-
-    def waiting(self, carrier: str) -> bool:
-        return False
-
-    def tick(self, carrier: str, input: int, event_us: int) -> None:
-        pass
-
-    def finish_input(self) -> None:
-        pass
-
-    def ping(self) -> None:
-        pass
-
-    def forget(self) -> None:
-        self.running.clear()
-
-    def close(self) -> None:
-        self.running.clear()
 
 
 @pytest.fixture
@@ -214,18 +173,18 @@ def test_the_query_at_fault_is_set_aside_and_the_others_miss_nothing(engine: Eng
     poll(engine, 3)
     node.bad_rows = has(113.0)
     poll(engine)
-    assert set(engine.controller.running_names) == {f"q{n}" for n in range(20)} - {"q13"}
-    aside = engine.controller.aside("q13")
+    assert set(engine.controller.queries.running) == {f"q{n}" for n in range(20)} - {"q13"}
+    aside = engine.controller.queries.aside.get("q13")
     assert aside is not None and aside.failed == "a fault"
     (text,) = told(store, EventKind.SET_ASIDE)
     assert text == (
         "query q13 is set aside and is complete up to 1970-01-01 00:00:00.000, "
         "since its carrier fails with it and not without it: a fault"
     )
-    innocent = frozenset(p.fragment for n in range(20) if n != 13 for p in engine.validity(f"q{n}"))
+    innocent = frozenset(p.fragment for n in range(20) if n != 13 for p in engine.answers.validity(f"q{n}"))
     assert all(innocent <= fragments for _, fragments in node.done), "every micro-batch had all of them"
     assert node.running, "the carrier goes on"
-    assert [part.until_us for part in engine.validity("q13")] == [3 * SECOND + 1], "all that was shown"
+    assert [part.until_us for part in engine.answers.validity("q13")] == [3 * SECOND + 1], "all that was shown"
 
 
 def test_a_query_that_was_set_aside_stays_so_after_a_restart_and_may_be_tried_again(store: Store, node: Node) -> None:
@@ -234,14 +193,14 @@ def test_a_query_that_was_set_aside_stays_so_after_a_restart_and_may_be_tried_ag
         submit(engine)
         poll(engine)
     with opened(store, node) as engine:
-        assert list(engine.controller.aside_names) == ["q13"]
+        assert list(engine.controller.queries.aside) == ["q13"]
         poll(engine)
-        assert len(list(engine.controller.running_names)) == 19
+        assert len(list(engine.controller.queries.running)) == 19
         node.bad_rows = lambda row: False
         engine.submit([request("q13", "SELECT k FROM s WHERE k = 113")])
         poll(engine)
-        assert engine.controller.running("q13") is not None
-        assert list(engine.controller.aside_names) == []
+        assert engine.controller.queries.running.get("q13") is not None
+        assert list(engine.controller.queries.aside) == []
 
 
 def test_several_are_found_at_once(engine: Engine, store: Store, node: Node) -> None:
@@ -249,7 +208,7 @@ def test_several_are_found_at_once(engine: Engine, store: Store, node: Node) -> 
     poll(engine, 3)
     node.bad_rows = lambda row: has(103.0)(row) or has(117.0)(row)
     poll(engine, 40)
-    assert set(engine.controller.aside_names) == {"q3", "q17"}
+    assert set(engine.controller.queries.aside) == {"q3", "q17"}
     assert len(told(store, EventKind.SET_ASIDE)) == 2
 
 
@@ -257,13 +216,13 @@ def test_who_fails_when_its_windows_close_is_passed_over(engine: Engine, store: 
     sql = "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] WHERE k > {} GROUP BY k"
     engine.submit([request(f"w{n}", sql.format(100 + n)) for n in range(6)])
     poll(engine, 8)
-    (part,) = engine.validity("w4")
+    (part,) = engine.answers.validity("w4")
     node.bad_windows, node.slow_time = {part.fragment}, True
     poll(engine, 20)
-    assert list(engine.controller.aside_names) == ["w4"]
-    (part,) = engine.validity("w4")
+    assert list(engine.controller.queries.aside) == ["w4"]
+    (part,) = engine.answers.validity("w4")
     assert part.until_us == 8 * SECOND - DELAY - SECOND, "windows that had closed by the last micro-batch before"
-    innocent = frozenset(p.fragment for n in range(6) if n != 4 for p in engine.validity(f"w{n}"))
+    innocent = frozenset(p.fragment for n in range(6) if n != 4 for p in engine.answers.validity(f"w{n}"))
     assert all(innocent <= fragments for _, fragments in node.done)
     engine.close()
     with opened(store, node) as again:
@@ -279,15 +238,15 @@ def test_windows_of_a_query_that_was_withdrawn_are_passed_over(engine: Engine, s
     sql = "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] WHERE k > {} GROUP BY k"
     engine.submit([request(f"w{n}", sql.format(100 + n)) for n in range(3)])
     poll(engine, 8)
-    (part,) = engine.validity("w1")
+    (part,) = engine.answers.validity("w1")
     node.bad_windows, node.slow_time = {part.fragment}, True
     engine.withdraw("w1")
     poll(engine, 20)
-    assert node.running and set(engine.controller.running_names) == {"w0", "w2"}
-    assert not engine.controller.aside_names
+    assert node.running and set(engine.controller.queries.running) == {"w0", "w2"}
+    assert not engine.controller.queries.aside
     (text,) = told(store, EventKind.SET_ASIDE)
     assert text == "query w1, which leaves, ends at once, since its carrier fails with it: a fault"
-    (part,) = engine.validity("w1")
+    (part,) = engine.answers.validity("w1")
     assert part.until_us == 8 * SECOND - DELAY - SECOND, "not 8 s - 3 s: what that window owes never comes"
 
 
@@ -299,11 +258,13 @@ def test_a_plan_that_cannot_run_is_divided_until_the_query_at_fault_stands_alone
     node.bad_plan = lambda template: "abs" in repr(template).lower()
     engine.submit([request(name, sql) for name, sql in (others | bad).items()])
     poll(engine, 60)
-    assert set(engine.controller.running_names) == set(others)
-    assert list(engine.controller.aside_names) == ["bad"]
-    answering = {part.fragment for name in others for part in engine.validity(name)}
+    assert set(engine.controller.queries.running) == set(others)
+    assert list(engine.controller.queries.aside) == ["bad"]
+    answering = {part.fragment for name in others for part in engine.answers.validity(name)}
     assert {f for carrier, fragments in node.done for f in fragments} == answering
-    assert all(p.settled and p.from_us is None for name in others for p in engine.validity(name)), "nothing is missed"
+    assert all(p.settled and p.from_us is None for name in others for p in engine.answers.validity(name)), (
+        "nothing is missed"
+    )
     journal = Journal(store.journal, read_only=True)
     assert journal.load() == engine.controller.state
     journal.close()
@@ -317,13 +278,13 @@ def test_a_carrier_that_nobody_makes_fail_is_started_again_and_again(
     poll(engine, 3)
     node.broken = True
     poll(engine, 50)
-    assert len(list(engine.controller.running_names)) == 4
+    assert len(list(engine.controller.queries.running)) == 4
     told_of = told(store, EventKind.CARRIER_FAILED)
     assert len(told_of) == 2 and "fails whatever it is to do: a fault" in told_of[1], "told once"
     node.broken = False
     before = len(node.done)
     poll(engine, 5)
-    assert len(node.done) > before and not engine.controller.aside_names
+    assert len(node.done) > before and not engine.controller.queries.aside
 
 
 @pytest.mark.parametrize("when", ["before", "while it is looked into"])
@@ -336,10 +297,10 @@ def test_a_full_disk_accuses_nobody(engine: Engine, node: Node, monkeypatch: pyt
         poll(engine, 2)
     node.full = True
     poll(engine, 10)
-    assert not engine.controller.aside_names
+    assert not engine.controller.queries.aside
     node.full = False
     poll(engine)
-    assert list(engine.controller.aside_names) == ["q2"]
+    assert list(engine.controller.queries.aside) == ["q2"]
 
 
 def test_who_waits_for_the_end_is_told_that_there_is_none(engine: Engine, node: Node) -> None:
@@ -347,15 +308,15 @@ def test_who_waits_for_the_end_is_told_that_there_is_none(engine: Engine, node: 
     poll(engine, 3)
     node.broken = True
     with pytest.raises(RuntimeFailure, match="carrier c0 stopped: a fault"):
-        engine.catch_up()
+        engine.finishing.catch_up()
 
 
 def test_who_waits_for_the_end_waits_for_the_others(engine: Engine, node: Node) -> None:
     submit(engine, 4)
     poll(engine, 3)
     node.bad_rows = has(102.0)
-    engine.catch_up()
-    assert list(engine.controller.aside_names) == ["q2"] and node.running
+    engine.finishing.catch_up()
+    assert list(engine.controller.queries.aside) == ["q2"] and node.running
 
 
 def test_a_derived_stream_that_fails_takes_its_readers_with_it(engine: Engine, node: Node) -> None:
@@ -365,8 +326,8 @@ def test_a_derived_stream_that_fails_takes_its_readers_with_it(engine: Engine, n
     (maker,) = {p.fragment for p in engine.controller.state.parts_of(link.id)}
     node.bad_rows = lambda row: row["_fragment"] == maker
     poll(engine)
-    assert list(engine.controller.running_names) == ["other"]
-    assert list(engine.controller.aside_names) == ["j"]
+    assert list(engine.controller.queries.running) == ["other"]
+    assert list(engine.controller.queries.aside) == ["j"]
 
 
 def test_a_copy_that_fails_where_it_goes_stays_where_it_was(store: Store) -> None:
@@ -377,9 +338,9 @@ def test_a_copy_that_fails_where_it_goes_stays_where_it_was(store: Store) -> Non
         there.bad_rows = has(101.0)
         engine.move("q1", "b")
         poll(engine)
-        assert len(list(engine.controller.running_names)) == 3
+        assert len(list(engine.controller.queries.running)) == 3
         assert [m.step for m in engine.controller.state.moves.values()] == ["abandoned"]
-        assert {engine.controller.node_of(p.fragment) for p in engine.validity("q1")} == {"a"}
+        assert {engine.controller.known.node_of(p.fragment) for p in engine.answers.validity("q1")} == {"a"}
 
 
 def test_a_carrier_that_another_node_takes_over_is_not_looked_into_any_longer(store: Store) -> None:
@@ -392,7 +353,7 @@ def test_a_carrier_that_another_node_takes_over_is_not_looked_into_any_longer(st
         here.lost = "it does not answer"  # type: ignore[assignment]
         here.news.clear()
         poll(engine)
-        assert len(list(engine.controller.running_names)) == 3 and there.running
+        assert len(list(engine.controller.queries.running)) == 3 and there.running
         assert not engine._quarantine.busy
 
 
@@ -402,13 +363,15 @@ def test_a_query_that_fails_where_it_was_is_set_aside_although_it_answers_from_e
     with Engine(store, Journal(store.journal), {"a": here, "b": there}, CATALOG) as engine:
         engine.submit([request(f"w{n}", sql.format(100 + n)) for n in range(3)])
         poll(engine, 3)
-        (source,) = {part.fragment for part in engine.validity("w1")}
+        (source,) = {part.fragment for part in engine.answers.validity("w1")}
         engine.move("w1", "b")
         while [m.step for m in engine.controller.state.moves.values()] != ["draining"]:
             engine.poll()
         here.bad_windows = {source}
         poll(engine)
-        assert set(engine.controller.running_names) == {"w0", "w2"} and list(engine.controller.aside_names) == ["w1"]
+        assert set(engine.controller.queries.running) == {"w0", "w2"} and list(engine.controller.queries.aside) == [
+            "w1"
+        ]
         assert here.running, "the carrier goes on"
         (move,) = told(store, EventKind.MOVE_DRAINED)
         assert "is done on a" in move

@@ -32,7 +32,7 @@ def read(world: World, second: int) -> None:
 
 
 def pass_time(world: World, now_s: float) -> None:
-    world.act(world.controller.stop_unneeded(now_s))
+    world.act(world.controller.unused.stop(now_s))
 
 
 def running(world: World) -> set[str]:
@@ -109,7 +109,7 @@ def test_a_fragment_moves_to_one_that_rests(world: World) -> None:
     world.move("q", "b")
     for second in range(4, 30):
         read(world, second)
-    assert world.controller.node_of(world.part("q").fragment) == "b"
+    assert world.controller.known.node_of(world.part("q").fragment) == "b"
     pass_time(world, 0.0)
     pass_time(world, AFTER_S)
     assert all(
@@ -118,4 +118,4 @@ def test_a_fragment_moves_to_one_that_rests(world: World) -> None:
     world.move("q", "a")
     for second in range(30, 60):
         read(world, second)
-    assert world.controller.node_of(world.part("q").fragment) == "a"
+    assert world.controller.known.node_of(world.part("q").fragment) == "a"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from towpath.config.settings import BEGINNING, Start
+from towpath.control.act.decisions import Decisions
+from towpath.control.act.linkfiles import LinkFiles
 from towpath.control.decide.choose_node import Places
-from towpath.control.decide.controller import Controller, Instruction, Publish, StartCarrier, StopCarrier, Submission
+from towpath.control.decide.controller import Controller, Instruction, Submission
 from towpath.control.journal.journal import Journal
 from towpath.control.state.records import PartRecord, QueryRecord, State
 from towpath.lang import parse
@@ -18,8 +22,11 @@ from towpath.plan.assignment import Row, TableChange
 from towpath.plan.build import build, optimise
 from towpath.plan.cut import plan
 from towpath.plan.pipeline import pipelines
+from towpath.plan.templates import Template
 from towpath.runtime.carriers import BatchDone
+from towpath.runtime.fake import FakeNode
 from towpath.schema import LINK, Catalog, Column, Stream, Type, in_time_from
+from towpath.store.layout import Store
 
 SECOND = 1_000_000
 DELAY = 3 * SECOND
@@ -194,8 +201,30 @@ class Carrier:
             self.watermark = max(watermark, self.watermark or watermark)
 
 
+class ModelNode(FakeNode):
+    """Lets the carriers of a world do what the engine tells a node."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
+        model = self._world.model(carrier)
+        model.publish(version, change)
+        assert model.tables[-1].fragments == _fragments(self._world.controller.known.rows(carrier))
+
+    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
+        model = self._world.model(carrier)
+        assert not model.running
+        model.running = model.starting = True
+        model.backlog, model.caught_up = [], False
+
+    def stop(self, carrier: str) -> None:
+        self._world.model(carrier).running = False
+
+
 class World:
-    """An engine without Spark: the controller, its journal on disk, and carriers that do what the instructions say."""
+    """An engine without Spark: it decides, writes the journal and acts as the engine does, on carriers of the model."""
 
     def __init__(
         self, journal: Path, nodes: Sequence[str] = ("local",), carriers: CarrierKinds = CarrierKinds.COMPILED
@@ -207,51 +236,67 @@ class World:
         self.nodes = nodes
         # Parts that were set aside, and where their inputs had come: what comes later is not theirs.
         self.given_up: dict[tuple[int, int, int], int | None] = {}
+        self._links = LinkFiles(Store(journal.parent))
         self.controller = Controller(self.journal.load(), CATALOG, nodes, self.places)
 
-    def save(self) -> None:
-        self.unread |= bool(self.controller.changed)
-        self.journal.save(self.controller.changed.values())
-        self.controller.changed.clear()
+    @property
+    def controller(self) -> Controller:
+        return self._decisions.controller
+
+    @controller.setter
+    def controller(self, controller: Controller) -> None:
+        """Another one, as after a crash: it knows nothing of what was still to be done."""
+        node = ModelNode(self)
+        self._decisions = Decisions(controller, self.journal, defaultdict(lambda: node), self._links)
+
+    def model(self, carrier: str) -> Carrier:
+        record = self.controller.state.carriers[carrier]
+        made = Carrier(len(record.template.family.classes), tells=int(record.id[1:]) % 2 == 0)
+        return self.carriers.setdefault(record.id, made)
+
+    @contextmanager
+    def deciding(self) -> Iterator[list[Instruction]]:
+        """What is decided inside is written down; what is put into the list is done afterwards."""
+        with self._decisions.decision() as todo:
+            yield todo
+            self.unread |= bool(self.controller.changed)
+        assert not self._decisions.guard.troubles
 
     def act(self, instructions: Iterable[Instruction]) -> None:
-        self.save()
-        for instruction in instructions:
-            record = self.controller.state.carriers[instruction.carrier]
-            made = Carrier(len(record.template.family.classes), tells=int(record.id[1:]) % 2 == 0)
-            carrier = self.carriers.setdefault(record.id, made)
-            match instruction:
-                case Publish():
-                    with self.controller.publishing(record.id) as change:
-                        carrier.publish(record.version, change)
-                    assert carrier.tables[-1].fragments == _fragments(self.controller.rows(record.id))
-                case StartCarrier():
-                    assert not carrier.running
-                    carrier.running = carrier.starting = True
-                    carrier.backlog, carrier.caught_up = [], False
-                case StopCarrier():
-                    carrier.running = False
+        """What was decided a moment ago."""
+        with self.deciding() as todo:
+            todo += instructions
+
+    def save(self) -> None:
+        self.act([])
 
     def submit(self, *submissions: Submission) -> None:
         """Who needs the past gets it in the same step."""
-        self.act([*self.controller.submit(submissions), *self.controller.catch_up()])
+        with self.deciding() as todo:
+            todo += self.controller.queries.submit(submissions)
+            todo += self.controller.queries.catch_up()
 
-    def poll(self) -> None:
-        """What the engine does between events: who has caught up sets out, who waits for the past gets it."""
-        for fragment, node, reason in self.controller.leaving():
-            self.act(self.controller.move(fragment, node, reason))
-        self.act(self.controller.catch_up())
+    def poll(self, now_s: float = 0.0) -> None:
+        """What the engine does between events."""
+        with self.deciding() as todo:
+            todo += self.controller.go_on(now_s)
 
     def query_of(self, part: PartRecord) -> QueryRecord:
         return self.controller.state.queries[part.query]
 
     def withdraw(self, name: str) -> None:
-        self.act(self.controller.withdraw(name))
+        with self.deciding() as todo:
+            todo += self.controller.queries.withdraw(name)
 
     def move(self, name: str, node: str) -> None:
         """Begins to move every fragment of a query."""
         for part in self.parts(name):
-            self.act(self.controller.move(part.fragment, node, "asked for"))
+            with self.deciding() as todo:
+                todo += self.controller.move(part.fragment, node, "asked for")
+
+    def abandon(self, move: int) -> None:
+        with self.deciding() as todo:
+            todo += self.controller.moves.abandon(self.controller.state.moves[move], "asked for")
 
     @property
     def everything(self) -> State:
@@ -271,10 +316,10 @@ class World:
             if not carrier.caught_up:
                 carrier.backlog += newest
                 carrier.caught_up = not event.more
-            self.act(self.controller.handle(event))
+            with self.deciding() as todo:
+                todo += self.controller.handle(event)
             carrier.heard = event.batch + 1
         del carrier.events[:events]
-        self.save()
 
     def batch(self, name: str, *times: Sequence[int], more: bool = False) -> None:
         """A batch that reads the table of now and is heard at once."""
@@ -288,7 +333,8 @@ class World:
             carrier.events.clear()
             carrier.running = False
         self.controller = Controller(self.journal.load(), CATALOG, self.nodes, self.places)
-        self.act(self.controller.resume())
+        with self.deciding() as todo:
+            todo += self.controller.resume()
 
     def lose(self, node: str) -> list[str]:
         """A node does not answer any more. Tells which carriers it ran."""
@@ -296,21 +342,25 @@ class World:
         for name in taken:
             self.carriers[name].events.clear()
             self.carriers[name].running = False
-        self.act(self.controller.lose_node(node, "it does not answer"))
+        with self.deciding() as todo:
+            todo += self.controller.failover.lose(node, "it does not answer")
         return taken
 
     def back(self, node: str) -> None:
-        self.act(self.controller.node_back(node))
+        with self.deciding() as todo:
+            todo += self.controller.failover.back(node)
 
     def set_aside(self, name: str, fragments: Iterable[int]) -> None:
         """A carrier fails with these fragments, and goes on without them."""
         answering = {key: part for key, part in self.controller.state.parts.items() if not part.done}
-        found = [i for fragment in fragments for i in self.controller.set_aside(fragment, "a fault")]
-        for key, part in answering.items():
-            if part.done:
-                fragment = self.controller.state.fragments[part.fragment]
-                self.given_up[key] = self.carriers[fragment.carrier].next_watermark()
-        self.act([*found, *self.controller.restart(name)])
+        with self.deciding() as todo:
+            for fragment in fragments:
+                todo += self.controller.failing.set_aside(fragment, "a fault")
+            for key, part in answering.items():
+                if part.done:
+                    seat = self.controller.state.fragments[part.fragment]
+                    self.given_up[key] = self.carriers[seat.carrier].next_watermark()
+            todo += self.controller.failing.restart(name)
 
     def query(self, name: str) -> QueryRecord:
         """The newest of that name."""

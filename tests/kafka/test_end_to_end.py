@@ -141,7 +141,7 @@ def test_topics_to_topics_over_a_broker_that_dies(broker: Broker, endpoint: Serv
 
         for name, sql in QUERIES.items():
             expected = answer(
-                workload.database(), parse(sql, job.catalog, name), job.catalog, running.engine.validity(name)
+                workload.database(), parse(sql, job.catalog, name), job.catalog, running.engine.answers.validity(name)
             )
             actual = running.results(name)
             assert actual.num_rows > 0
@@ -182,5 +182,5 @@ def send_in_step(broker: Broker, topic: str, rows: Iterable[tuple[str, dict[str,
 
 
 def settle(running: Towpath) -> None:
-    running.engine.settle()
+    running.engine.finishing.settle()
     running.poll()

@@ -15,7 +15,6 @@ from towpath.placement.flows import (
     Flow,
     OperatorRates,
     Transfer,
-    estimated,
     flows,
     fragment_loads,
     fragment_states,
@@ -25,7 +24,7 @@ from towpath.placement.flows import (
     usage,
     with_statistics,
 )
-from towpath.placement.index import bandwidths, latencies
+from towpath.placement.index import bandwidths, index, latencies
 from towpath.placement.problem import Placement, PlacementQuery, Problem
 from towpath.placement.statistics import OperatorStatistics, Statistics
 
@@ -87,22 +86,20 @@ def test_a_reader_takes_the_copy_on_its_own_node_else_the_first() -> None:
     assert Transfer("o2", "n1", "n3", 10.0, 1000.0) in transfers(problem, copies)
 
 
-def test_estimates_are_what_would_be_measured() -> None:
-    statistics = estimated(fig1(), placed("upper:n1 lower:n2"))
-    assert statistics.streams == {"s1": 10.0, "s2": 10.0}
-    # 500 bytes of state, tuples of 100 bytes
-    assert statistics.operators["o5"] == OperatorStatistics(40.0, 1.0, 4 * MS, 500.0, 5.0)
-    assert statistics.nodes["n2"].load == pytest.approx(0.19)
-    assert statistics.nodes["n2"].bytes_in == 1000.0
-    assert estimated(fig1()).nodes == {}
-
-
 def test_measured_numbers_replace_estimates() -> None:
     measured = Statistics(1.0, 1.0, {"s1": 20.0}, {"o1": OperatorStatistics(20.0, 4.0, 3 * MS, 7.0)})
     problem = with_statistics(fig1(), measured)
     assert operator_rates(problem)["o1"] == OperatorRates(20.0, 80.0, pytest.approx(60 * MS), 8000.0)
     assert problem.operator["o1"].state_bytes == 7.0
     assert problem.operator["o2"] == fig1().operator["o2"]
+
+
+def estimated(problem: Problem) -> Statistics:
+    """What would be measured if the problem's own numbers were true."""
+    columns = index(problem)
+    rows = zip(columns.operators, columns.rate_in.tolist(), columns.state_tuples.tolist(), strict=True)
+    measured = {o.name: OperatorStatistics(rate, o.selectivity, o.cost, o.state_bytes, kept) for o, rate, kept in rows}
+    return Statistics(0.0, 0.0, {stream.name: stream.rate for stream in problem.streams}, measured)
 
 
 @given(problems())

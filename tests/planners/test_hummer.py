@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from towpath import planners
-from towpath.lab.testing.problems import SMALL, TINY, Size, random_problem
+from towpath.lab.testing.problems import SMALL, TINY, ProblemSize, random_problem
 from towpath.placement.cluster import Cluster, Node
 from towpath.placement.costs import hummer as cost
 from towpath.placement.flows import fragment_loads
@@ -43,7 +43,7 @@ def test_what_a_swap_changes_adds_up_to_the_objective(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_it_finds_the_optimum_of_tiny_problems(seed: int) -> None:
-    problem = random_problem(Random(seed), Size(nodes=3, streams=3, queries=2, fragments=2))
+    problem = random_problem(Random(seed), ProblemSize(nodes=3, streams=3, queries=2, fragments=2))
     roomy = replace(problem, cluster=Cluster(tuple(Node(n.name, cpu=1e9) for n in problem.cluster.nodes)))
     best = planners.run("brute_force", roomy, planners.options("brute_force", {"metric": "hummer.F"}))
     found = planners.run("hummer", roomy)

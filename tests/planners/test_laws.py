@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 
 from towpath import planners
 from towpath.errors import PlannerError
-from towpath.lab.testing.problems import SMALL, TINY, Size, problems, random_problem
+from towpath.lab.testing.problems import SMALL, TINY, ProblemSize, problems, random_problem
 from towpath.placement.check import check
 from towpath.placement.costs import METRICS
 from towpath.placement.problem import Placement, Problem
 
 ROUNDING = 1e-9
 # brute_force tries every placement; sqpr and soda solve programs.
-SIZES = {"brute_force": Size(nodes=2, streams=2, queries=1, fragments=2), "sqpr": TINY, "soda": TINY}
+SIZES = {"brute_force": ProblemSize(nodes=2, streams=2, queries=1, fragments=2), "sqpr": TINY, "soda": TINY}
 REFUSES = {"optimal"}  # problems that it cannot solve exactly
 QUICK = {"hummer": {"evaluations": "300"}, "relaxation": {"rounds": "30"}}  # a rule is kept however short the search
 

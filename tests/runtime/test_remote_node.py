@@ -13,23 +13,21 @@ from towpath.errors import RuntimeFailure, StoreError
 from towpath.plan.assignment import TableChange
 from towpath.plan.templates import Template, template_of
 from towpath.runtime.carriers import CarrierEvent, CarrierFailed
+from towpath.runtime.fake import FakeNode
 from towpath.runtime.remote_node import POLL_S, RemoteNode
 
 LOST_AFTER_S, PATIENCE_S = 0.4, 10.0
 TEMPLATE = template_of(planned_of(SQL["filter"]).pipelines[0])
 
 
-class Node:
+class Node(FakeNode):
     """What is at the other end."""
 
-    lost = slow = None
-    heap_bytes = None
-
     def __init__(self) -> None:
+        super().__init__()
         self.answers = threading.Event()
         self.answers.set()
         self.done: list[tuple[str, str]] = []
-        self.news: list[CarrierEvent] = []
         self.forgotten = 0
         self.fails: Exception | None = None
 
@@ -60,8 +58,7 @@ class Node:
 
     def events(self) -> list[CarrierEvent]:
         self.answers.wait()
-        found, self.news = self.news, []
-        return found
+        return super().events()
 
     def waiting(self, carrier: str) -> bool:
         return True

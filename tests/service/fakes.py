@@ -6,10 +6,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from towpath.api.figures import CarrierFigures
 from towpath.errors import Mistake, MoveRefused, NodeRefused, QueryError, ServiceError
 from towpath.service.messages import (
-    CarrierStatus,
     Drain,
     Happened,
     JobStatus,
@@ -47,10 +48,24 @@ class FakeVerbs:
             raise ServiceError("the job ends")
         self.looks -= 1
         self.state = next(self._states, "drained") if self.state == "draining" else self.state
-        carrier = CarrierStatus("c0", "left", "filter", 1, 1, 200.0, 0.25, 1_500_000, 3, True)
-        nodes = [self._node("left"), NodeStatus("right", "embedded", "open", 0, 0, 0.0)]
-        what = (nodes, [carrier], [self._move], self.troubles, self.aside)
-        return JobStatus("/job.store", 1, 1, 10, 5.0, 200.0, 0.25, 1_500_000, 3, {"bids": 3}, 0, *what)
+        late = {"late": 3, "late_by_stream": {"bids": 3}, "unheard": 0}
+        told: dict[str, Any] = {"queries": 1, "rows_per_s": 200.0, "trigger_s": 0.25, "event_us": 1_500_000, **late}
+        carrier = CarrierFigures(id="c0", node="left", kind="filter", fragments=1, rows=1000, runs=True, **told)
+        return JobStatus(
+            **told,
+            carriers=[carrier],
+            results=10,
+            results_per_s=5.0,
+            slowest_s=0.5,
+            restarts=0,
+            rejected=0,
+            store="/job.store",
+            pid=1,
+            nodes=[self._node("left"), NodeStatus("right", "embedded", "open", 0, 0, 0.0)],
+            moves=[self._move],
+            troubles=self.troubles,
+            aside=self.aside,
+        )
 
     def queries(self) -> list[QueryStatus]:
         return [QueryStatus("hot", "standing", "SELECT 1", [7], ["left"])]

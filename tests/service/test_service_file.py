@@ -19,7 +19,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_it_is_there_as_long_as_the_service_and_its_owners_alone(file: Path) -> None:
     here = ServiceAddress("http://127.0.0.1:1", os.getpid(), new_token())
-    leftover = file.with_name(f".tmp-{file.name}")
+    leftover = file.with_name(f".tmp-{file.stem}")
     leftover.write_text("of one that was killed")
     leftover.chmod(0o666)
     with written(file, here):

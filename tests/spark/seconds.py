@@ -43,7 +43,7 @@ def wrong(running: Towpath, queries: Mapping[str, str], fed: pa.Table) -> list[s
         database.execute("CREATE TABLE s AS SELECT * FROM fed")
         for name, sql in queries.items():
             query = parse(sql, running.job.catalog, name)
-            expected = answer(database, query, running.job.catalog, running.engine.validity(name))
+            expected = answer(database, query, running.job.catalog, running.engine.answers.validity(name))
             if not expected.num_rows or differences(expected, running.results(name)) is not None:
                 found.append(name)
     return found

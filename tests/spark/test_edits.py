@@ -64,7 +64,7 @@ def keys(running: Towpath, expected: dict[str, list[int]]) -> dict[str, list[int
     """The column k of queries, when all that is there was read; windows close with the micro-batch after that."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        running.engine.catch_up()
+        running.engine.finishing.catch_up()
         found = {name: sorted(running.results(name).column("k").to_pylist()) for name in expected}
         if time.monotonic() > deadline or (found == expected and not running.engine.controller.undecided):
             return found
@@ -103,7 +103,7 @@ def test_a_job_that_is_edited_again_and_again(tmp_path: Path) -> None:
         # What is 3 seconds behind is in time by now, and the window from 11 on, of one row so far, is open as long.
         for row in ((5, 11.7), (6, 20)):
             bench.arrive("e", row)
-            running.engine.catch_up()
+            running.engine.finishing.catch_up()
         expected = {"stays": [1, 2, 2], "goes": [2]}
         assert keys(running, expected) == expected
 

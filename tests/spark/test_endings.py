@@ -22,7 +22,7 @@ UNION = "SELECT k FROM s WHERE x > 0 UNION ALL SELECT k FROM t WHERE x > 0"
 
 
 def settle(running: Towpath) -> None:
-    running.engine.settle()
+    running.engine.finishing.settle()
     running.poll()
 
 
@@ -123,11 +123,11 @@ def changed_between_runs(tmp_path: Path, job: Path, sinks: dict[str, Path]) -> N
         for first in range(121, 181, 10):
             arrive(tmp_path, "s", rows(first, first + 9))
             settle(running)
-        assert [v.sql.split("< ")[1] for v in running.engine.versions("edited")] == ["1000", "3000"]
-        begun = running.engine.versions("edited")[-1].validity[0].from_us
+        assert [v.sql.split("< ")[1] for v in running.engine.answers.versions("edited")] == ["1000", "3000"]
+        begun = running.engine.answers.versions("edited")[-1].validity[0].from_us
         assert begun is not None and BEGINNING_US + 120 * SECOND < begun < BEGINNING_US + 180 * SECOND
         assert keys(running.results("edited")) == list(range(1, 181))
-        assert running.engine.versions("changed")[-1].sql.endswith("< 2000"), "what was submitted goes on"
+        assert running.engine.answers.versions("changed")[-1].sql.endswith("< 2000"), "what was submitted goes on"
         running.housekeeper.feed_sinks()
     assert sunk(sinks["edited"]) == list(range(1, 181))
     assert sunk(sinks["moved"]) == list(range(1, 181)), "a sink that a query comes back to goes on where it was"

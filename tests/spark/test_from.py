@@ -60,12 +60,12 @@ def test_all_kinds_of_from_on_carriers_old_and_new(tmp_path: Path) -> None:
     with start(job) as running:
         for t in range(1, 7):
             second(tmp_path, running, t)
-        running.engine.settle()
+        running.engine.finishing.settle()
         running.poll()
         running.submit_all({name: QueryDef.model_validate(query) for name, query in LATE.items()})
         kinds = [carrier.template.family.kind for carrier in past(running)]
         assert sorted(kinds) == ["filter", "tumbling aggregate"], "one for each shape, whoever asked together"
-        running.engine.settle()
+        running.engine.finishing.settle()
         running.poll()
         assert keys(running, "evens") == [2, 4, 6], "the past is there before anything moves"
         assert keys(running, "from third") == [3, 4, 5, 6]
@@ -96,7 +96,7 @@ def test_now_on_streams_that_are_read_together(tmp_path: Path) -> None:
     with start(job) as running:
         running.submit("now", FILTER, start=NOW)
         end = time.monotonic() + PATIENCE_S
-        while not running.engine.validity("now")[0].settled and time.monotonic() < end:
+        while not running.engine.answers.validity("now")[0].settled and time.monotonic() < end:
             running.run(seconds=0.2)
         arrive(tmp_path, "s", [(3, 7.0, 3)])
         running.drain()
@@ -108,7 +108,7 @@ def test_now_on_a_stream_that_has_nothing_yet(tmp_path: Path) -> None:
     with start(job) as running:
         running.submit("now", FILTER, start=NOW)
         end = time.monotonic() + PATIENCE_S
-        while not running.engine.validity("now")[0].settled and time.monotonic() < end:
+        while not running.engine.answers.validity("now")[0].settled and time.monotonic() < end:
             running.run(seconds=0.2)
         arrive(tmp_path, "s", [(3, 7.0, 3)])
         running.drain()

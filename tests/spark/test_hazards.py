@@ -31,7 +31,7 @@ def wait_for(running: Towpath, what: Callable[[], bool]) -> None:
 
 
 def settle(running: Towpath, watch: Callable[[list[CarrierEvent]], None] | None = None) -> None:
-    running.engine.settle()
+    running.engine.finishing.settle()
     running.poll(watch)
 
 
@@ -94,7 +94,7 @@ def test_queries_come_change_and_go_without_a_restart(tmp_path: Path) -> None:
         write_query(tmp_path, "a", "SELECT k, x FROM s WHERE x > 20")
         write_query(tmp_path, "broken", "SELECT nothing FROM s WHERE")
         running.poll(events.extend)
-        assert "broken" not in running.engine.controller.running_names
+        assert "broken" not in running.engine.controller.queries.running
         assert len(running.refused) == 1
         arrive(tmp_path, "s", [(2, 5.0, 2), (2, 15.0, 3), (2, 25.0, 4)])
         settle(running)
@@ -107,7 +107,7 @@ def test_queries_come_change_and_go_without_a_restart(tmp_path: Path) -> None:
         rows = [(row["k"], row["x"]) for row in running.results("a").to_pylist()]
         assert rows == [(1, 50.0), (2, 15.0), (2, 25.0), (3, 30.0)], "x > 10 until x > 20 takes over"
         assert running.results("b").to_pylist() == [{"k": 2}]
-        (b,) = running.engine.validity("b")
+        (b,) = running.engine.answers.validity("b")
         assert b.until_us == BEGINNING_US + 4 * SECOND + 1
 
 
@@ -121,7 +121,7 @@ def test_equal_queries_run_once(tmp_path: Path) -> None:
     with start(job) as running:
         arrive(tmp_path, "s", [(1, 50.0, 1), (2, 50.0, 2), (1, 5.0, 3)])
         running.drain()
-        assert len({part.fragment for n in range(3) for part in running.engine.validity(f"q{n}")}) == 1
+        assert len({part.fragment for n in range(3) for part in running.engine.answers.validity(f"q{n}")}) == 1
         assert [running.results(f"q{n}").num_rows for n in range(3)] == [1, 1, 1]
         assert running.results("q2").column_names == ["other"]
 
@@ -157,7 +157,7 @@ def test_windows_close_although_nobody_heard_of_the_last_batches(tmp_path: Path)
         with closing(sqlite3.connect(journal)) as written, closing(killed):
             written.backup(killed)
         arrive(tmp_path, "s", [(1, 1.0, 2 + n) for n in range(40)])
-        running.engine.settle()
+        running.engine.finishing.settle()
     for left in journal.parent.glob("journal.sqlite*"):
         left.unlink()
     (tmp_path / "killed.sqlite").rename(journal)

@@ -50,7 +50,7 @@ def job(folder: Path, sqls: Mapping[str, str], nodes: Mapping[str, NodeDef] = ON
 
 def wait_until_aside(running: Towpath, *names: str) -> None:
     end = time.monotonic() + PATIENCE_S
-    while set(running.engine.controller.aside_names) != set(names):
+    while set(running.engine.controller.queries.aside) != set(names):
         assert time.monotonic() < end, "nobody was set aside"
         running.run(seconds=0.2)
 
@@ -60,18 +60,18 @@ def test_one_query_fails_and_twenty_go_on(tmp_path: Path, monkeypatch: pytest.Mo
     made = job(tmp_path, HEALTHY | BAD)
     with start(made) as running:
         fed = [arrive(tmp_path, second, FEW) for second in range(3)]
-        running.engine.catch_up()
+        running.engine.finishing.catch_up()
         fed += [arrive(tmp_path, second, MANY) for second in range(3, 6)]
         wait_until_aside(running, *BAD)
         fed.append(arrive(tmp_path, 6, MANY))
-        running.engine.catch_up()
-        aside = running.engine.controller.aside("bad")
+        running.engine.finishing.catch_up()
+        aside = running.engine.controller.queries.aside.get("bad")
         assert aside is not None and aside.failed is not None and "a fault on purpose" in aside.failed
         assert running.results("bad").num_rows, "what it had answered stays"
         # What it has answered is right for the times that it still answers for.
-        assert running.engine.validity("bad")[0].until_us is not None
+        assert running.engine.answers.validity("bad")[0].until_us is not None
     with start(made) as running:
-        assert set(running.engine.controller.running_names) == set(HEALTHY)
+        assert set(running.engine.controller.queries.running) == set(HEALTHY)
         fed += [arrive(tmp_path, second, MANY) for second in range(7, 10)]
         running.drain()
         assert wrong(running, HEALTHY, pa.concat_tables(fed)) == []
@@ -92,7 +92,7 @@ def test_the_same_on_an_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         node = ConnectNode.model_validate({"type": "connect", "address": address, "cores": 2})
         with start(job(tmp_path, healthy | {"bad": BAD["bad"]}, {"far": node})) as running:
             fed = [arrive(tmp_path, 0, FEW)]
-            running.engine.catch_up()
+            running.engine.finishing.catch_up()
             fed.append(arrive(tmp_path, 1, MANY))
             wait_until_aside(running, "bad")
             running.drain()

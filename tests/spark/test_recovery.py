@@ -116,7 +116,7 @@ def compare_all(job: Path, folder: Path) -> None:
         running.drain()
         for name, sql in (QUERIES | LATER).items():
             query = parse(sql, loaded.catalog, name)
-            validity = running.engine.validity(name)
+            validity = running.engine.answers.validity(name)
             actual = running.results(name)
             difference = differences(answer(database, query, loaded.catalog, validity), actual)
             assert difference is None, f"{name} {validity}\n{difference}"

@@ -42,7 +42,7 @@ def write(folder: Path, streams: Mapping[str, tuple[str, str]], queries: Mapping
 
 
 def settle(running: Towpath) -> None:
-    running.engine.settle()
+    running.engine.finishing.settle()
     running.poll()
 
 

@@ -39,7 +39,7 @@ def found(running: Towpath) -> dict[str, list[tuple]]:
 
 
 def settle(running: Towpath) -> None:
-    running.engine.settle()
+    running.engine.finishing.settle()
     running.poll()
 
 

@@ -43,7 +43,7 @@ def test_queries_that_come_back_answer_for_what_comes(tmp_path: Path, monkeypatc
     monkeypatch.setattr(resting, "AFTER_S", 0.5)
     with start(job(tmp_path)) as running:
         fed = [feed(running, tmp_path, second) for second in range(4)]
-        running.engine.catch_up()
+        running.engine.finishing.catch_up()
         for name in SQL:
             running.withdraw(name)
         end, second = time.monotonic() + PATIENCE_S, 4

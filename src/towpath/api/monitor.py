@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from towpath.api.figures import CarrierFigures, Figures
 from towpath.control.decide.controller import Controller
 from towpath.control.state.records import FragmentStatus
 from towpath.results import committed
@@ -20,59 +21,6 @@ from towpath.streams.rejected import Tally
 
 RATE_OVER_S = 10.0  # rates are of the last so many seconds
 REMEMBERED = 1000  # trigger times of a carrier
-
-
-@dataclass(frozen=True)
-class CarrierFigures:
-    carrier: str
-    kind: str
-    queries: int
-    fragments: int
-    rows: int  # read so far
-    rows_per_s: float
-    trigger_s: float | None  # how long the last micro-batch took; None before the first
-    event_us: int | None  # the highest event time seen
-    late: int  # rows that came too late for its joins and aggregates
-    late_by_stream: Mapping[str, int]
-    unheard: int = 0  # micro-batches whose late rows nobody knows
-    runs: bool = True  # a carrier that nobody needs any more may rest
-
-
-@dataclass(frozen=True)
-class Figures:
-    carriers: tuple[CarrierFigures, ...]
-    queries: int  # that stand
-    results: int  # rows in the results logs; those that several queries share count once
-    results_per_s: float
-    median_s: float | None  # of the trigger times of all carriers
-    slowest_s: float | None  # their 95th percentile
-    restarts: int  # carriers that had to be started again
-    late_by_stream: Mapping[str, int]  # rows that came too late for joins and aggregates
-    rejected: int = 0  # rows, messages and files that were not taken in
-
-    @property
-    def running(self) -> list[CarrierFigures]:
-        return [carrier for carrier in self.carriers if carrier.runs]
-
-    @property
-    def late(self) -> int:
-        return sum(self.late_by_stream.values())
-
-    @property
-    def unheard(self) -> int:
-        """Micro-batches whose reports were missed: with them there may be more late rows."""
-        return sum(carrier.unheard for carrier in self.carriers)
-
-    @property
-    def rows_per_s(self) -> float:
-        """Each carrier reads its streams itself, so a stream that several need counts several times."""
-        return sum(carrier.rows_per_s for carrier in self.carriers)
-
-    @property
-    def event_us(self) -> int | None:
-        """The event time that every carrier that runs has reached."""
-        times = [carrier.event_us for carrier in self.running]
-        return None if not times or None in times else min(t for t in times if t is not None)
 
 
 class Rate:
@@ -121,22 +69,27 @@ class Monitor:
                 heard.seconds.append(event.seconds)
 
     def figures(self) -> Figures:
-        carriers = tuple(self._carriers())
-        self._heard = {carrier.carrier: self._heard[carrier.carrier] for carrier in carriers}  # others are no more
+        carriers = list(self._carriers())
+        self._heard = {carrier.id: self._heard[carrier.id] for carrier in carriers}  # others are no more
         # The first micro-batch of a carrier also compiles its plan and says nothing about the others.
         seconds = [s for heard in self._heard.values() for s in list(heard.seconds)[1:]]
         median, slowest = np.percentile(seconds, [50, 95]).tolist() if seconds else (None, None)
-        results = self._results.count(carrier.carrier for carrier in carriers)
+        results = self._results.count(carrier.id for carrier in carriers)
+        late = {name: stream.late for name, stream in sorted(self._controller.state.streams.items()) if stream.late}
         return Figures(
-            carriers,
-            len(list(self._controller.running_names)),
-            results,
-            self._results_rate.note(self._clock(), results),
-            median,
-            slowest,
-            sum(max(0, heard.starts - 1) for heard in self._heard.values()),
-            {name: stream.late for name, stream in sorted(self._controller.state.streams.items()) if stream.late},
-            self._rejected.count(),
+            carriers=carriers,
+            queries=len(self._controller.queries.running),
+            results=results,
+            results_per_s=self._results_rate.note(self._clock(), results),
+            rows_per_s=sum(carrier.rows_per_s for carrier in carriers),
+            trigger_s=median,
+            slowest_s=slowest,
+            event_us=_reached_us(carriers),
+            restarts=sum(max(0, heard.starts - 1) for heard in self._heard.values()),
+            late=sum(late.values()),
+            late_by_stream=late,
+            unheard=sum(carrier.unheard for carrier in carriers),
+            rejected=self._rejected.count(),
         )
 
     def _carriers(self) -> Iterator[CarrierFigures]:
@@ -157,19 +110,25 @@ class Monitor:
             late = {name: rows for name, rows in carrier.late_rows.items() if rows}
             heard.rests = heard.rests or (heard.starts > 0 and not self._controller.runs(carrier.id))
             yield CarrierFigures(
-                carrier.id,
-                carrier.template.family.kind + (", of the past" if carrier.past else ""),
-                queries[carrier.id],
-                fragments[carrier.id],
-                heard.rows,
-                heard.rate.note(self._clock(), heard.rows),
-                heard.seconds[-1] if heard.seconds else None,
-                carrier.newest_us,
-                sum(late.values()),
-                late,
-                carrier.unheard if carrier.template.family.stateful else 0,
-                self._controller.runs(carrier.id),
+                id=carrier.id,
+                node=carrier.node,
+                kind=carrier.template.family.kind + (", of the past" if carrier.past else ""),
+                queries=queries[carrier.id],
+                fragments=fragments[carrier.id],
+                rows=heard.rows,
+                rows_per_s=heard.rate.note(self._clock(), heard.rows),
+                trigger_s=heard.seconds[-1] if heard.seconds else None,
+                event_us=carrier.newest_us,
+                late=sum(late.values()),
+                late_by_stream=late,
+                unheard=carrier.unheard if carrier.template.family.stateful else 0,
+                runs=self._controller.runs(carrier.id),
             )
+
+
+def _reached_us(carriers: Iterable[CarrierFigures]) -> int | None:
+    times = [carrier.event_us for carrier in carriers if carrier.runs]
+    return None if not times or None in times else min(t for t in times if t is not None)
 
 
 class _ResultCounter:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from towpath.config.settings import close_to, meant
-from towpath.control.journal.answers import QueryVersion, read_parts, share_read, state_of, versions, whole
+from towpath.config.settings import meant
+from towpath.control.journal.answers import Answers, share_read, state_of, whole
 from towpath.control.journal.journal import Journal
 from towpath.control.state.records import PartRecord, QueryRecord
-from towpath.errors import UnknownNameError, UnknownQueryError
-from towpath.results import Part, Position, follow, read
+from towpath.errors import UnknownNameError
+from towpath.results import Position, follow, read
 from towpath.store.layout import Store
 from towpath.streams.rejected import Rejected, rejected
 
@@ -34,10 +34,10 @@ class Standing:
     failed: str | None = None  # why it was set aside
 
 
-class Reader:
+class Reader(Answers):
     def __init__(self, store: str | Path) -> None:
-        self._store = Store(Path(store).absolute())
-        self._journal = Journal(self._store.journal, read_only=True)
+        root = Store(Path(store).absolute())
+        super().__init__(Journal(root.journal, read_only=True), root)
 
     def names(self) -> Sequence[str]:
         return self._journal.names()
@@ -61,18 +61,6 @@ class Reader:
         query = self._journal.query(name)
         return None if query is None else query.failed
 
-    def validity(self, name: str) -> list[PartRecord]:
-        """For which event times each SELECT of a query's newest version answers."""
-        return whole([part for part, _ in self._journal.parts(self._query(name).id)])
-
-    def versions(self, name: str) -> list[QueryVersion]:
-        """What a query's results must be: those of each version that they consist of."""
-        return versions(self._journal, self._query(name))
-
-    def parts(self, name: str) -> list[Part]:
-        """Where a query's results are."""
-        return read_parts(self._journal, self._store, self._query(name))
-
     def read(self, name: str) -> pa.Table:
         """Everything so far. Where a query ends may be decided while it is read; then it is read again."""
         while True:
@@ -91,21 +79,6 @@ class Reader:
         """Rows and files that were not taken in, of one stream or of all."""
         names = [str(version["name"]) for version in self._journal.streams]
         return rejected_of(rejected(self._store.rejected), stream, names, self._store.root)
-
-    def _query(self, name: str) -> QueryRecord:
-        query = self._journal.query(name)
-        if query is None:
-            raise self._unknown(name)
-        return query
-
-    def _unknown(self, name: str) -> UnknownQueryError:
-        names = self.names()
-        close = close_to(name, names)
-        return UnknownQueryError(
-            f"{self._store.root}: there is no query named {name!r} among its {len(names):,}\n    -> "
-            + (f"did you mean {close}? " if close else "")
-            + "`towpath results JOB` lists them all"
-        )
 
 
 def _state(query: QueryRecord, parts: Sequence[PartRecord], past: Mapping[int, float]) -> str:

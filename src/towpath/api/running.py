@@ -138,7 +138,7 @@ class Towpath:
         state = self.engine.controller.state
         others = [q for q in state.queries.values() if q.running and q.name not in queries and q.sink is not None]
         sinks = {q.sink["path"]: q.name for q in others if q.sink and "path" in q.sink}
-        return jobs.queries(queries, folder or Path(), self.engine.controller.nodes, sinks, self.job.streams)
+        return jobs.queries(queries, folder or Path(), self.engine.controller.known.nodes, sinks, self.job.streams)
 
     def submit_all(self, definitions: dict[str, QueryDef]) -> None:
         """Starts queries together, so that they may share what is new. Raises QueryError with what is wrong in any."""
@@ -158,7 +158,7 @@ class Towpath:
 
     def results(self, name: str) -> pa.Table:
         """Everything the query has answered so far, in the order of result time."""
-        return read(self.engine.parts(name))
+        return read(self.engine.answers.parts(name))
 
     def rejected(self, stream: str | None = None) -> list[Rejected]:
         """Rows and files that were not taken in, of one stream or of all: each with its place and the reason."""
@@ -203,12 +203,12 @@ class Towpath:
 
         Older rows that come afterwards are late. Where data goes on, `catch_up` is the one to use.
         """
-        self._finished(self.engine.drain(), watch)
-        return self.engine.closed_us
+        self._finished(self.engine.finishing.drain(), watch)
+        return self.engine.finishing.closed_us
 
     def catch_up(self, watch: Watch | None = None) -> None:
         """Processes everything the streams have, and leaves windows open that more rows could fall into."""
-        self._finished(self.engine.finish(), watch)
+        self._finished(self.engine.finishing.finish(), watch)
 
     def _finished(self, events: list[CarrierEvent], watch: Watch | None) -> None:
         if watch is not None:
@@ -227,7 +227,7 @@ class Towpath:
             with self.engine.guard.around(f"taking in the query of {folder.file(name).name}"):
                 self._take_in(name, sql, folder.file(name))
         for name in changes.removed:
-            if self.engine.controller.running(name) is not None:
+            if self.engine.controller.queries.running.get(name) is not None:
                 self.engine.withdraw(name, "its file was deleted")
 
     def _take_in(self, name: str, sql: str, file: Path) -> None:

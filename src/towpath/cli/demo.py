@@ -28,10 +28,10 @@ from towpath.store.layout import Store
 if TYPE_CHECKING:  # Spark and DuckDB take their time to import, which `towpath --help` need not pay
     import pyarrow as pa
 
-    from towpath.api.monitor import Figures
-    from towpath.lab.demo.check import Checked
+    from towpath.api.figures import Figures
     from towpath.lab.demo.market import Market
     from towpath.lab.demo.play import Play, Scene
+    from towpath.verify import Checked
 
 LINE_EVERY_S = 5.0
 SHOWN_DIFFERENCES = 10
@@ -145,7 +145,7 @@ def _rows(scene: Scene) -> list[tuple[str, str]]:
         ("results out", f"{figures.results_per_s:,.0f}/s, {figures.results:,} so far"),
         (
             f"trigger, of {TRIGGER_MS / 1000:g} s",
-            f"median {seconds_text(figures.median_s)}, 95th percentile {seconds_text(figures.slowest_s)}",
+            f"median {seconds_text(figures.trigger_s)}, 95th percentile {seconds_text(figures.slowest_s)}",
         ),
         ("changed live", _changes(scene)),
         ("nodes", _nodes(scene)),
@@ -164,7 +164,7 @@ def _rows_in(scene: Scene) -> str:
 def _triggers(figures: Figures) -> str:
     from towpath.lab.demo.market import TRIGGER_MS
 
-    median, slowest = seconds_text(figures.median_s), seconds_text(figures.slowest_s)
+    median, slowest = seconds_text(figures.trigger_s), seconds_text(figures.slowest_s)
     return f"median {median}, 95th percentile {slowest}, one every {TRIGGER_MS / 1000:g} s"
 
 
@@ -195,7 +195,7 @@ def _report(market: Market, running: Scene, drained: Scene, checked: list[Checke
         "equal": sum(c.difference is None for c in checked),
         "different": {c.name: str(c.difference) for c in checked if c.difference is not None},
         "answers": sum(c.rows for c in checked),
-        "carriers": {c.carrier: c.kind for c in figures.carriers},
+        "carriers": {c.id: c.kind for c in figures.carriers},
         "carriers_restarted": figures.restarts,
         "submitted_live": drained.submitted,
         "withdrawn_live": drained.withdrawn,
@@ -206,7 +206,7 @@ def _report(market: Market, running: Scene, drained: Scene, checked: list[Checke
         "events_per_s_when_ended": round(running.events_per_s),
         "late": figures.late,
         "trigger_s": TRIGGER_MS / 1000,
-        "trigger_median_s": running.figures.median_s,
+        "trigger_median_s": running.figures.trigger_s,
         "trigger_95th_percentile_s": running.figures.slowest_s,
         "heap_mb": round(running.heap_bytes / 1e6),
         "resident_mb": round(running.resident_bytes / 1e6),

@@ -12,6 +12,8 @@ from typing import Any
 import click
 from rich.console import Console, RenderableType
 
+from towpath.api.figures import CarrierFigures
+
 MESSAGES = Console(stderr=True, highlight=False, markup=False)
 PATIENCE_S = 2.0  # what takes longer says so
 
@@ -28,6 +30,7 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, is_eager=True, callback=_note_json, help="Answer in JSON, for programs."
 )
 
+CARRIER_FIGURES = ("queries", "fragments", "rows/s", "trigger", "event time", "late rows")
 LATE_STREAMS = 5  # that are named when rows come late
 
 
@@ -65,6 +68,18 @@ def late_text(late: int, by_stream: Mapping[str, int], unheard: int) -> str:
 
 def seconds_text(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds:.2f} s"
+
+
+def carrier_figures(carrier: CarrierFigures) -> list[str]:
+    """In the order of CARRIER_FIGURES."""
+    return [
+        f"{carrier.queries:,}",
+        f"{carrier.fragments:,}",
+        f"{carrier.rows_per_s:,.0f}",
+        seconds_text(carrier.trigger_s),
+        event_time(carrier.event_us),
+        f"{carrier.late:,}",
+    ]
 
 
 def owes_json(ctx: click.Context) -> bool:

@@ -17,7 +17,9 @@ from rich.table import Table
 from towpath.cli.failures import STOPPED, keep_log, show
 from towpath.cli.live import LiveView
 from towpath.cli.output import (
+    CARRIER_FIGURES,
     MESSAGES,
+    carrier_figures,
     event_time,
     exact_time,
     json_option,
@@ -31,7 +33,8 @@ from towpath.cli.stopping import on_stop
 from towpath.store.layout import Store
 
 if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help` need not pay
-    from towpath.api.monitor import Figures, Monitor
+    from towpath.api.figures import Figures
+    from towpath.api.monitor import Monitor
     from towpath.api.running import Towpath, Watch
     from towpath.job import Job
     from towpath.runtime.carriers import CarrierEvent
@@ -211,19 +214,10 @@ def _view(state: str, figures: Figures) -> RenderableType:
     table = Table(
         "carrier", "kind", title=f"{state}: {figures.queries:,} queries, {figures.results_per_s:,.0f} results/s"
     )
-    for heading in ("queries", "fragments", "rows/s", "trigger", "event time", "late rows"):
+    for heading in CARRIER_FIGURES:
         table.add_column(heading, justify="right")
-    for c in figures.running:
-        table.add_row(
-            c.carrier,
-            c.kind,
-            f"{c.queries:,}",
-            f"{c.fragments:,}",
-            f"{c.rows_per_s:,.0f}",
-            seconds_text(c.trigger_s),
-            event_time(c.event_us),
-            f"{c.late:,}",
-        )
+    for carrier in figures.running:
+        table.add_row(carrier.id, carrier.kind, *carrier_figures(carrier))
     return table
 
 
@@ -231,7 +225,7 @@ def _line(state: str, figures: Figures) -> str:
     return (
         f"{state}: {figures.queries:,} queries in {len(figures.running)} carriers, "
         f"{figures.rows_per_s:,.0f} rows/s in, {figures.results_per_s:,.0f} results/s, "
-        f"trigger {seconds_text(figures.median_s)}, event time {event_time(figures.event_us)}, "
+        f"trigger {seconds_text(figures.trigger_s)}, event time {event_time(figures.event_us)}, "
         f"{late_text(figures.late, figures.late_by_stream, figures.unheard)}, {figures.rejected:,} rejected"
     )
 
@@ -253,5 +247,5 @@ def _report(state: str, figures: Figures) -> dict[str, Any]:
         "rejected": figures.rejected,
         "event_us": figures.event_us,
         "restarts": figures.restarts,
-        "carriers": [dataclasses.asdict(carrier) for carrier in figures.carriers],
+        "carriers": [{"carrier": carrier.id} | dataclasses.asdict(carrier) for carrier in figures.carriers],
     }

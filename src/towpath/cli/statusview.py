@@ -8,7 +8,15 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from towpath.cli.output import clock_time, counted, event_time, late_text, seconds_text
+from towpath.cli.output import (
+    CARRIER_FIGURES,
+    carrier_figures,
+    clock_time,
+    counted,
+    event_time,
+    late_text,
+    seconds_text,
+)
 from towpath.control.state.history import Told
 from towpath.service.messages import Happened, JobStatus, MoveStatus, QueryStatus
 
@@ -43,20 +51,9 @@ def _nodes(status: JobStatus) -> Table:
 
 
 def _carriers(status: JobStatus) -> Table:
-    numbers = _numbers("queries", "fragments", "rows/s", "trigger", "event time", "late rows")
-    table = Table("carrier", "node", "kind", *numbers)
-    for c in (c for c in status.carriers if c.runs):
-        table.add_row(
-            c.id,
-            c.node,
-            c.kind,
-            f"{c.queries:,}",
-            f"{c.fragments:,}",
-            f"{c.rows_per_s:,.0f}",
-            seconds_text(c.trigger_s),
-            event_time(c.event_us),
-            f"{c.late:,}",
-        )
+    table = Table("carrier", "node", "kind", *_numbers(*CARRIER_FIGURES))
+    for carrier in status.running:
+        table.add_row(carrier.id, carrier.node, carrier.kind, *carrier_figures(carrier))
     return table
 
 

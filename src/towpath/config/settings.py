@@ -27,6 +27,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from towpath.errors import Mistake
+from towpath.schema import Type
 
 LONGEST_US = 100 * 365 * 24 * 3600 * 1_000_000  # a century: far below what 64 bits of microseconds hold
 
@@ -204,6 +205,15 @@ def _located(value: object, info: ValidationInfo) -> object:
     return value if "://" in value else str((folder / os.path.expanduser(value)).resolve())
 
 
+def _column_type(value: object) -> Type:
+    try:
+        return Type(str(value).lower())
+    except ValueError:
+        known = [t.value for t in Type]
+        raise refusal(f"{shown(value)} is not a known type of a column", meant(str(value), known)) from None
+
+
+ColumnType = Annotated[Type, BeforeValidator(_column_type)]
 Duration = Annotated[int, BeforeValidator(_duration_us)]  # in microseconds
 Milliseconds = Annotated[int, BeforeValidator(_duration_ms)]
 Instant = Annotated[int, BeforeValidator(_instant_us)]  # in microseconds since 1970

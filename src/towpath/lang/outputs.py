@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
 
 from towpath.lang.budget import LONGEST_NAME
+from towpath.lang.dialect import TowpathDialect
 from towpath.lang.functions import AGGREGATE_NODES
-from towpath.lang.names import output_name
 from towpath.lang.query import WINDOW
 from towpath.lang.refusals import refuse_clauses
 from towpath.lang.scope import Scope
 from towpath.lang.typing import Unknown
 from towpath.lang.underline import Problems
+
+LONGEST_MADE_NAME = 60  # of a column that got none from the query
+_WORDS = {
+    **{"+": "plus", "-": "minus", "*": "times", "/": "by", "%": "mod", "||": "and"},
+    **{"=": "eq", "<>": "ne", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"},
+}
 
 
 @dataclass(frozen=True)
@@ -100,3 +107,17 @@ def _position(node: exp.Expr, outputs: list[OutputColumn], scope: Scope, problem
         problems.add(node, f"there is no output column {node.this}", f"SELECT has {len(outputs)}")
         return Unknown()
     return scope.budget.copied(outputs[int(node.this) - 1].expr, node)
+
+
+def output_name(raw: exp.Expr, text: str) -> str:
+    """The alias, the column's name, or a snake-case reading of the text: sum(b.price) -> sum_price."""
+    if isinstance(raw, exp.Alias | exp.Column):
+        return str(raw.alias_or_name)
+    tokens = TowpathDialect().tokenize(text.replace("(*)", "()"))
+    words = []
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        qualifier = following is not None and following.token_type == TokenType.DOT
+        if not qualifier:
+            words.append(_WORDS.get(token.text, token.text))
+    name = "_".join(filter(None, (re.sub(r"\W+", "_", word).strip("_").lower() for word in words)))
+    return name[:LONGEST_MADE_NAME].rstrip("_") or "value"

@@ -15,7 +15,7 @@ import numpy as np
 
 from towpath.placement.index import Floats, Index, Ints, index, ranges, sums
 from towpath.placement.problem import Operator, Placement, Problem
-from towpath.placement.statistics import NodeStatistics, OperatorStatistics, Statistics
+from towpath.placement.statistics import Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,34 +201,6 @@ def results(problem: Problem) -> Mapping[str, tuple[str, ...]]:
         fragment = problem.fragments[columns.home[operator]]
         found[fragment.query].append(columns.operators[operator].name)
     return {query: tuple(operators) for query, operators in found.items()}
-
-
-def estimated(problem: Problem, placement: Placement | None = None) -> Statistics:
-    """What would be measured if the problem's own numbers were true; nodes only for a placement."""
-    columns = index(problem)
-    rows = zip(columns.operators, columns.rate_in.tolist(), columns.state_tuples.tolist(), strict=True)
-    placement = problem.current if placement is None else placement
-    return Statistics(
-        at=0.0,
-        seconds=0.0,
-        streams={s.name: s.rate for s in problem.streams},
-        operators={
-            o.name: OperatorStatistics(rate, o.selectivity, o.cost, o.state_bytes, kept) for o, rate, kept in rows
-        },
-        nodes={} if placement is None else _node_statistics(problem, usage(problem, placement)),
-    )
-
-
-def _node_statistics(problem: Problem, used: Usage) -> dict[str, NodeStatistics]:
-    return {
-        node.name: NodeStatistics(
-            load=min(float(used.load[n]) / node.cpu, 1.0) if node.cpu else float(used.load[n] > 0),
-            memory=float(used.state_bytes[n]),
-            bytes_in=float(used.bytes_in[n]),
-            bytes_out=float(used.bytes_out[n]),
-        )
-        for n, node in enumerate(problem.cluster.nodes)
-    }
 
 
 def with_statistics(problem: Problem, statistics: Statistics) -> Problem:

@@ -54,7 +54,7 @@ class Swap:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchOutcome:
     placement: Placement
     cost: float  # F of it
     begun: float  # F of where it began: what ran stayed, and the rest had a place
@@ -66,7 +66,7 @@ def plan(problem: Problem, options: Options) -> Placement:
     return search(problem, options).placement
 
 
-def search(problem: Problem, options: Options) -> Found:
+def search(problem: Problem, options: Options) -> SearchOutcome:
     begin = time.thread_time()
     solution = _Solution(problem, options)
     refused = solution.start()
@@ -74,7 +74,7 @@ def search(problem: Problem, options: Options) -> Found:
     searching = _Search(solution, options)
     searching.run()
     seconds = time.thread_time() - begin
-    return Found(solution.placement(refused), solution.cost, begun, searching.evaluated, seconds)
+    return SearchOutcome(solution.placement(refused), solution.cost, begun, searching.evaluated, seconds)
 
 
 class _Solution:

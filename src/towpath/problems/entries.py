@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from towpath.config.settings import Number, Settings, Whole, meant, plain_value, refusal, shown
+from towpath.config.settings import ColumnType, Number, Settings, Whole, meant, plain_value, refusal, shown
 from towpath.placement.cluster import NetworkLink, Node, Property
 from towpath.placement.problem import Operator, OperatorKind, PlacementStream
 from towpath.plan.fragments import DEFAULT, FRAGMENTERS
@@ -64,19 +64,11 @@ class NetworkEntry(Settings):
     next_hops: str | None = None
 
 
-def _column_type(value: object) -> Type:
-    try:
-        return Type(str(value).lower())
-    except ValueError:
-        known = [t.value for t in Type]
-        raise refusal(f"{shown(value)} is not a known type of a column", meant(str(value), known)) from None
-
-
 class StreamEntry(Settings):
     node: str = Field(examples=["n1"])
     rate: Rate = Field(examples=[250])
     tuple_bytes: Bytes = Field(100.0, gt=0)
-    columns: dict[str, Annotated[Type, BeforeValidator(_column_type)]] | None = Field(None, alias="schema")
+    columns: dict[str, ColumnType] | None = Field(None, alias="schema")
     time: str | None = Field(None, validate_default=True)
 
     @field_validator("time")

@@ -18,7 +18,7 @@ from towpath.placement.validate import validate
 from towpath.placement.violation import Violation
 from towpath.problems import clusters, tables, workloads
 from towpath.problems.entries import TopEntry
-from towpath.problems.generate.registry import TOPOLOGIES, WORKLOADS, GeneratedWorkload, Topology
+from towpath.problems.generate.registry import TOPOLOGIES, WORKLOADS, GeneratedTopology, GeneratedWorkload
 from towpath.problems.reading import ProblemReader
 
 
@@ -109,7 +109,7 @@ def _generated(
     reader: ProblemReader,
     key: str,
     section: Any,
-    known: Mapping[str, Topology] | Mapping[str, GeneratedWorkload],
+    known: Mapping[str, GeneratedTopology] | Mapping[str, GeneratedWorkload],
     seed: int,
     basis: Path | Cluster | None,
 ) -> Any:

@@ -121,15 +121,14 @@ def _merge(root: Path, group: Sequence[Segment]) -> list[Path]:
         _remove(segment.path for segment in group)
         return []
     final = Span(group[0].first, group[-1].last).file(root)
-    temporary = final.with_name(f"{TEMPORARY}{final.stem}")
     if not final.parent.exists():
         final.parent.mkdir()
         durable.sync(root)
-    _write(files, raw=group[0].raw, target=temporary)
-    # A merged file is as old as its newest rows, whenever it was merged, so that retention goes by the rows.
-    newest = max(file.stat().st_mtime_ns for file in files)
-    os.utime(temporary, ns=(newest, newest))
-    durable.publish(temporary, final)
+    with durable.writing(final) as scratch:
+        _write(files, raw=group[0].raw, target=scratch)
+        # A merged file is as old as its newest rows, whenever it was merged, so that retention goes by the rows.
+        newest = max(file.stat().st_mtime_ns for file in files)
+        os.utime(scratch, ns=(newest, newest))
     sweep(root)
     return [final]
 

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from towpath.errors import StoreError
 from towpath.results import log
 from towpath.schema import BEFORE_1970_US, BEFORE_ALL_US, MS
+from towpath.store import durable
 from towpath.store.linefile import LineFile
 from towpath.streams.bites import Pending, until_us
 
@@ -63,10 +64,8 @@ class Link:
     turns: tuple[Turn, ...]
 
     def write(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        scratch = folder / f".{self.name}"
-        scratch.write_text(json.dumps(asdict(self)))
-        scratch.replace(folder / f"{self.name}.json")
+        """Every start writes it again, before anything else is done."""
+        durable.write_json(folder / f"{self.name}.json", asdict(self), lasting=False)
 
 
 def read_link(path: Path) -> Link | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from towpath import errors
+from towpath.api.figures import Figures
 from towpath.errors import Mistake, ProblemsError, TowpathError
 
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # what the journal can compare with
@@ -80,20 +81,6 @@ class MoveStatus:
 
 
 @dataclass(frozen=True)
-class CarrierStatus:
-    id: str
-    node: str
-    kind: str
-    queries: int
-    fragments: int
-    rows_per_s: float
-    trigger_s: float | None
-    event_us: int | None
-    late: int
-    runs: bool
-
-
-@dataclass(frozen=True)
 class NodeStatus:
     name: str
     type: str
@@ -103,25 +90,14 @@ class NodeStatus:
     rows_per_s: float
 
 
-@dataclass(frozen=True)
-class JobStatus:
+@dataclass(frozen=True, kw_only=True)
+class JobStatus(Figures):
     store: str
     pid: int
-    queries: int
-    results: int
-    results_per_s: float
-    rows_per_s: float
-    trigger_s: float | None
-    event_us: int | None
-    late: int
-    late_by_stream: dict[str, int] = field(default_factory=dict)
-    unheard: int = 0  # micro-batches whose late rows nobody knows
-    nodes: list[NodeStatus] = field(default_factory=list)
-    carriers: list[CarrierStatus] = field(default_factory=list)
-    moves: list[MoveStatus] = field(default_factory=list)  # under way
-    troubles: list[str] = field(default_factory=list)  # what fails and is tried again
-    aside: dict[str, str] = field(default_factory=dict)  # queries that were set aside, and why
-    rejected: int = 0  # rows, messages and files that were not taken in
+    nodes: list[NodeStatus]
+    moves: list[MoveStatus]  # under way
+    troubles: list[str]  # what fails and is tried again
+    aside: dict[str, str]  # queries that were set aside, and why
 
 
 @dataclass(frozen=True)

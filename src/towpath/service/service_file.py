@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from towpath.errors import ServiceError
+from towpath.store import durable
 
 TOKEN_BYTES = 32
 
@@ -40,11 +41,10 @@ def new_token() -> str:
 @contextmanager
 def written(file: Path, place: ServiceAddress) -> Iterator[None]:
     """The file is there as long as this lasts: complete, and readable by nobody else."""
-    scratch = file.with_name(f".tmp-{file.name}")
-    scratch.unlink(missing_ok=True)  # one that was left could have any mode
-    with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-        json.dump(asdict(place), out)
-    scratch.replace(file)
+    with durable.writing(file, lasting=False) as scratch:
+        scratch.unlink(missing_ok=True)  # one that was left could have any mode
+        with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+            json.dump(asdict(place), out)
     try:
         yield
     finally:

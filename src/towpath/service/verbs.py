@@ -12,7 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-from towpath.api.monitor import Figures, Monitor
+from towpath.api.figures import Figures
+from towpath.api.monitor import Monitor
 from towpath.api.running import Towpath
 from towpath.config.settings import close_to
 from towpath.control.journal.answers import share_read, state_of
@@ -20,7 +21,6 @@ from towpath.control.journal.journal import Journal
 from towpath.control.state.records import MoveRecord, QueryRecord
 from towpath.errors import Mistake, ProblemsError, UnknownQueryError
 from towpath.service.messages import (
-    CarrierStatus,
     Drain,
     Happened,
     JobStatus,
@@ -68,35 +68,23 @@ class JobVerbs:
 
     def status(self) -> JobStatus:
         figures = self._monitor.figures()
-        under_way = sorted(self._controller.moves_under_way, key=lambda move: move.id)
-        carriers = self._carriers(figures)
+        under_way = sorted(self._controller.known.moves.values(), key=lambda move: move.id)
         return JobStatus(
-            str(self._store.root),
-            os.getpid(),
-            figures.queries,
-            figures.results,
-            figures.results_per_s,
-            figures.rows_per_s,
-            figures.median_s,
-            figures.event_us,
-            figures.late,
-            dict(figures.late_by_stream),
-            figures.unheard,
-            [self._node(name, carriers) for name in self._controller.nodes],
-            carriers,
-            [self._move(move) for move in under_way],
-            self._running.engine.guard.troubles,
-            {query.name: query.failed or "" for query in self._aside()},
-            figures.rejected,
+            **vars(figures),
+            store=str(self._store.root),
+            pid=os.getpid(),
+            nodes=[self._node(name, figures) for name in self._controller.known.nodes],
+            moves=[self._move(move) for move in under_way],
+            troubles=self._running.engine.guard.troubles,
+            aside={query.name: query.failed or "" for query in self._aside()},
         )
 
     def queries(self) -> list[QueryStatus]:
-        found = map(self._controller.running, sorted(self._controller.running_names))
-        return [self._query(query) for query in (*found, *self._aside()) if query is not None]
+        running = sorted(self._controller.queries.running.values(), key=lambda query: query.name)
+        return [self._query(query) for query in (*running, *self._aside())]
 
     def _aside(self) -> list[QueryRecord]:
-        found = map(self._controller.aside, sorted(self._controller.aside_names))
-        return [query for query in found if query is not None]
+        return sorted(self._controller.queries.aside.values(), key=lambda query: query.name)
 
     def moves(self, numbers: list[int]) -> list[MoveStatus]:
         known = self._controller.state.moves
@@ -112,21 +100,21 @@ class JobVerbs:
     def submit(self, asked: Submit) -> list[QueryStatus]:
         definitions = self._running.definitions(asked.queries, Path(asked.folder))
         self._running.submit_all(definitions)
-        found = map(self._controller.running, definitions)
-        return [self._query(query) for query in found if query is not None]
+        running = self._controller.queries.running
+        return [self._query(running[name]) for name in definitions if name in running]
 
     def withdraw(self, asked: Withdraw) -> list[str]:
         names = list(dict.fromkeys(asked.names))
-        unknown = [name for name in names if self._controller.running(name) is None]
+        unknown = [name for name in names if self._controller.queries.running.get(name) is None]
         if unknown:
             raise ProblemsError("nothing was withdrawn:", [self._unknown(name) for name in unknown])
         for name in names:
-            self._running.withdraw(name)
+            self._running.engine.withdraw(name)
         return names
 
     def migrate(self, asked: Migrate) -> list[MoveStatus]:
         engine = self._running.engine
-        if self._controller.running(asked.subject) is not None:
+        if self._controller.queries.running.get(asked.subject) is not None:
             return self.moves(engine.move(asked.subject, asked.to))
         if asked.subject.isdecimal() and len(asked.subject) <= LONGEST_NUMBER:
             return self.moves([engine.move_fragment(int(asked.subject), asked.to)])
@@ -137,30 +125,12 @@ class JobVerbs:
             self._running.engine.reopen_node(asked.node)
         else:
             self._running.engine.drain_node(asked.node)
-        return self._node(asked.node, self._carriers(self._monitor.figures()))
+        return self._node(asked.node, self._monitor.figures())
 
     # --- in words ----------------------------------------------------------------------------------------------------
 
-    def _carriers(self, figures: Figures) -> list[CarrierStatus]:
-        nodes = {carrier.id: carrier.node for carrier in self._controller.state.carriers.values()}
-        return [
-            CarrierStatus(
-                c.carrier,
-                nodes[c.carrier],
-                c.kind,
-                c.queries,
-                c.fragments,
-                c.rows_per_s,
-                c.trigger_s,
-                c.event_us,
-                c.late,
-                c.runs,
-            )
-            for c in figures.carriers
-        ]
-
-    def _node(self, name: str, carriers: Iterable[CarrierStatus]) -> NodeStatus:
-        here = [carrier for carrier in carriers if carrier.node == name]
+    def _node(self, name: str, figures: Figures) -> NodeStatus:
+        here = [carrier for carrier in figures.carriers if carrier.node == name]
         definition = self._running.job.nodes.get(name)
         return NodeStatus(
             name,
@@ -174,7 +144,7 @@ class JobVerbs:
     def _query(self, query: QueryRecord) -> QueryStatus:
         parts = self._controller.state.parts_of(query.id)
         fragments = list(dict.fromkeys(part.fragment for part in parts))
-        nodes = list(dict.fromkeys(self._controller.node_of(fragment) for fragment in fragments))
+        nodes = list(dict.fromkeys(self._controller.known.node_of(fragment) for fragment in fragments))
         state = state_of(parts, self._past(fragments)) if query.failed is None else "set aside"
         begun = [t[0].from_us for part in parts if (t := self._controller.state.turns(query.id, part.branch))]
         from_us = max((us for us in begun if us is not None), default=None)
@@ -187,7 +157,7 @@ class JobVerbs:
         return {f: share_read(carrier, state.carriers.values()) for f, carrier in seats.items() if carrier.past}
 
     def _move(self, move: MoveRecord) -> MoveStatus:
-        node_of = self._controller.node_of
+        node_of = self._controller.known.node_of
         answering = move.source if self._controller.users(move.source) else move.target
         return MoveStatus(
             move.id,
@@ -202,6 +172,6 @@ class JobVerbs:
         )
 
     def _unknown(self, name: str) -> Mistake:
-        close = close_to(name, self._controller.running_names)
+        close = close_to(name, self._controller.queries.running)
         hint = f"did you mean {close}?" if close else "`towpath status --queries` lists those that do"
         return Mistake("", f"no query named {name!r} is running", hint)

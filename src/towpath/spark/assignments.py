@@ -18,7 +18,6 @@ and a row is rewritten a few times only. The first one, which holds most, is rew
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import uuid
@@ -131,9 +130,7 @@ def _write(folder: Path, version: int, table: pa.Table) -> tuple[str, int]:
 
 
 def _write_json(path: Path, content: Mapping[str, object]) -> str:
-    scratch = path.with_name(f".{path.name}")
-    scratch.write_text(json.dumps(content))
-    durable.publish(scratch, path)
+    durable.write_json(path, content)
     return path.name
 
 

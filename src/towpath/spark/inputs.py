@@ -26,6 +26,7 @@ from towpath.spark.feeds import FEED
 from towpath.spark.kafka import read_topic
 from towpath.spark.links import LINKS
 from towpath.spark.types import NO_CORRUPT, ddl
+from towpath.store import durable
 from towpath.streams.bites import MOST_ROWS
 from towpath.streams.definition import StreamDef, described, is_native
 from towpath.streams.messages import KEY
@@ -65,9 +66,8 @@ class InputPlace:
         """
         there = sorted(self.ticks.glob("*.csv"))
         number = int(there[-1].stem) + 1 if there else 0  # never a name that Spark has seen
-        scratch = self.folder / ".tick"
-        scratch.write_text(f"{event_us}\n")
-        scratch.rename(self.ticks / f"{number:09}.csv")
+        with durable.writing(self.ticks / f"{number:09}.csv") as scratch:  # a checkpoint may count on it
+            scratch.write_text(f"{event_us}\n")
         for old in there[:-TICKS_KEPT]:
             old.unlink(missing_ok=True)
 

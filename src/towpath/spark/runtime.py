@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 import threading
@@ -33,6 +32,7 @@ from towpath.spark.inputs import InputPlace, open_cut, open_input, open_links
 from towpath.spark.modes import functions_of, is_remote
 from towpath.spark.node import register_sources
 from towpath.spark.progress import Reads, batch_done
+from towpath.store import durable
 from towpath.store.layout import Store
 from towpath.streams.definition import StreamDef
 from towpath.streams.intake import Intakes
@@ -305,9 +305,8 @@ class SparkRuntime:
             self._inputs[carrier][input].tick(event_us)
 
     def finish_input(self, *, close: bool) -> None:
-        scratch = self._store.drain.with_suffix(".new")
-        scratch.write_text(json.dumps({"at_us": time.time_ns() // 1000, "close": close}))
-        scratch.replace(self._store.drain)
+        sign = {"at_us": time.time_ns() // 1000, "close": close}
+        durable.write_json(self._store.drain, sign, lasting=False)
 
     def settle(self, carriers: Sequence[str]) -> bool:
         # Each waits for its own next trigger; one after the other they would add up. Not in a pool of threads: the end

@@ -22,6 +22,7 @@ from towpath.config.settings import close_to
 from towpath.errors import RuntimeFailure, UnknownNameError
 from towpath.spark import processes
 from towpath.spark.node import QUICK_JAVA, TASKS_PER_CORE, server_settings
+from towpath.store import durable
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PATIENCE_S = 90.0
@@ -167,7 +168,4 @@ def _born(pid: int) -> int | None:
 
 
 def _write(server: Server) -> None:
-    file = folder() / f"{server.name}.json"
-    scratch = file.with_suffix(".new")
-    scratch.write_text(json.dumps(asdict(server)))
-    scratch.replace(file)
+    durable.write_json(folder() / f"{server.name}.json", asdict(server), lasting=False)

@@ -15,6 +15,7 @@ from typing import IO
 
 from towpath.errors import StoreError
 from towpath.schema import SchemaClass
+from towpath.store import durable
 
 _taking_over = threading.Lock()
 
@@ -104,9 +105,8 @@ class Store:
                     shutil.rmtree(self.epoch(carrier, old), ignore_errors=True)
         for index in folder.glob("*/files"):
             # It is appended to in place, and the other process may have it open.
-            copy = index.with_suffix(".new")
-            shutil.copyfile(index, copy)
-            os.replace(copy, index)
+            with durable.writing(index) as copy:
+                shutil.copyfile(index, copy)
         for unfinished in (folder / "checkpoint").glob("*/.*.tmp"):
             # Spark killed while it wrote its first line of all: it would take the checkpoint for that of another query.
             unfinished.unlink(missing_ok=True)

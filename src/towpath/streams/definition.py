@@ -7,11 +7,11 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from towpath.config.settings import Duration, Milliseconds, Settings, listed, meant, refusal, shown
+from towpath.config.settings import ColumnType, Duration, Milliseconds, Settings, listed, meant, refusal, shown
 from towpath.errors import Mistake
 from towpath.schema import INTEGERS, Column, Stream, Type
 from towpath.streams.sources import DESCRIBED, FilesSource, KafkaSource, SourceDef
@@ -41,21 +41,11 @@ class StreamDef:
     close_after_ms: int = 0  # silence after which its event time goes on with the clock; 0: never
 
 
-def _column_type(value: object) -> Type:
-    try:
-        return Type(str(value).lower())
-    except ValueError:
-        known = [t.value for t in Type]
-        raise refusal(f"{shown(value)} is not a known type of a column", meant(str(value), known)) from None
-
-
 class StreamText(Settings):
     """A stream as written."""
 
     source: SourceDef = Field(examples=["{type: files, path: ./bids, format: parquet}"])
-    columns: dict[str, Annotated[Type, BeforeValidator(_column_type)]] | None = Field(
-        None, alias="schema", validate_default=True
-    )
+    columns: dict[str, ColumnType] | None = Field(None, alias="schema", validate_default=True)
     time: str | None = Field(None, validate_default=True)
     delay_us: Duration | None = Field(None, alias="delay")
     idle_after_ms: Milliseconds = Field(10_000, alias="idle_after")

@@ -17,8 +17,7 @@ import json
 import logging
 import os
 import threading
-import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from towpath.arrow import arrow_schema
+from towpath.store import durable
 from towpath.streams.definition import StreamDef, described
 from towpath.streams.feed import folders
 from towpath.streams.files import SUBFOLDER, Folder, Listed
@@ -63,10 +63,22 @@ class Intake:
 
     def sweep(self) -> None:
         """Lets in what is new."""
-        for listed in sorted(self.folder.list()):
-            known = self._known(listed.path)
-            if known is None or (known.size, known.modified) != (listed.size, listed.modified):
-                self._look(listed, known)
+        new: dict[str, _Taken] = {}
+        try:
+            for listed in sorted(self.folder.list()):
+                known = self._known(listed.path)
+                if known is None or (known.size, known.modified) != (listed.size, listed.modified):
+                    self._look(listed, known, new)
+        finally:
+            self._remember(new)
+
+    def _remember(self, new: Mapping[str, _Taken]) -> None:
+        if any(taken.rows for taken in new.values()):
+            durable.sync(self.into)  # a note without its file would keep the file out for ever
+        for path, taken in new.items():
+            with durable.writing(self._note(path), lasting=False, alone=False) as scratch:
+                scratch.write_text(json.dumps([taken.size, taken.modified, taken.rows]))
+            self._taken[path] = taken
 
     def _known(self, path: str) -> _Taken | None:
         if path not in self._taken:
@@ -76,7 +88,8 @@ class Intake:
                 return None
         return self._taken[path]
 
-    def _look(self, listed: Listed, known: _Taken | None) -> None:
+    def _look(self, listed: Listed, known: _Taken | None, new: dict[str, _Taken]) -> None:
+        """Notes in `new` what is to be remembered, unless the file has to be looked at again."""
         rows = known.rows if known else 0
         try:
             if rows:
@@ -88,10 +101,7 @@ class Intake:
         except Unreadable as error:
             self.letters.write(listed.path, [Reject(None, f"it cannot be read, and is tried again: {error}", rows=0)])
             return
-        taken = self._taken[listed.path] = _Taken(listed.size, listed.modified, rows)
-        scratch = self._scratch()
-        scratch.write_text(json.dumps([taken.size, taken.modified, taken.rows]))
-        scratch.replace(self._note(listed.path))
+        new[listed.path] = _Taken(listed.size, listed.modified, rows)
 
     def _let_in(self, listed: Listed) -> int:
         """How many rows of a file are let in."""
@@ -111,20 +121,15 @@ class Intake:
             return 0
         self.letters.write(listed.path, rejects)
         if table.num_rows:
-            scratch = self._scratch()
-            pq.write_table(table, scratch)
-            os.utime(scratch, ns=(listed.modified, listed.modified))  # Spark takes files in by their times
-            scratch.replace(self._place(listed.path))
+            with durable.writing(self._place(listed.path), alone=False) as scratch:
+                pq.write_table(table, scratch)
+                os.utime(scratch, ns=(listed.modified, listed.modified))  # Spark takes files in by their times
         return table.num_rows
 
     def _link(self, path: str) -> None:
-        scratch = self._scratch()
-        scratch.symlink_to(path)
-        scratch.replace(self._place(path))
-
-    def _scratch(self) -> Path:
-        self.into.mkdir(parents=True, exist_ok=True)
-        return self.into / f".{uuid.uuid4().hex}"
+        # It has no content to lose; `sweep` sees to its name.
+        with durable.writing(self._place(path), lasting=False, alone=False) as scratch:
+            scratch.symlink_to(path)
 
     def _place(self, path: str) -> Path:
         return self.into / f"{_name(path)}.parquet"

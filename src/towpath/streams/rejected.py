@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from towpath.store.durable import publish
+from towpath.store import durable
 from towpath.streams.reading import Reject
 
 LETTER, CHANGED, MESSAGES = ".jsonl", ".changed", ".messages"
@@ -170,6 +169,5 @@ def _read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
 
 
 def _write(path: Path, values: Sequence[dict[str, Any]]) -> None:
-    scratch = path.parent / f".{uuid.uuid4().hex}"
-    scratch.write_text("".join(json.dumps(value) + "\n" for value in values))
-    publish(scratch, path)
+    with durable.writing(path, alone=False) as scratch:
+        scratch.write_text("".join(json.dumps(value) + "\n" for value in values))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from towpath.verify.answer import answer, answers
+from towpath.verify.answer import Checked, Oracle, answer
 from towpath.verify.compare import Difference, differences
 from towpath.verify.oracle import batch_sql, expected
 
-__all__ = ["Difference", "answer", "answers", "batch_sql", "differences", "expected"]
+__all__ = ["Checked", "Difference", "Oracle", "answer", "batch_sql", "differences", "expected"]

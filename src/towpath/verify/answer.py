@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import duckdb
@@ -13,6 +13,7 @@ from towpath.arrow import arrow_schema
 from towpath.lang import parse
 from towpath.lang.query import Query
 from towpath.schema import Catalog
+from towpath.verify.compare import Difference, differences
 from towpath.verify.oracle import expected
 
 
@@ -48,6 +49,26 @@ def answer(con: duckdb.DuckDBPyConnection, query: Query, catalog: Catalog, valid
     return pa.concat_tables(tables)
 
 
-def answers(con: duckdb.DuckDBPyConnection, catalog: Catalog, versions: Sequence[AnswerVersion]) -> pa.Table:
-    """The batch answer of a query that was replaced while data flowed: of each version for the event times it stood."""
-    return pa.concat_tables([answer(con, parse(v.sql, catalog), catalog, v.validity) for v in versions])
+@dataclass(frozen=True)
+class Checked:
+    """One query against its batch answer."""
+
+    name: str
+    rows: int  # of the answer that came
+    difference: Difference | None
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Judges what queries have answered by the batch answers to the same SQL."""
+
+    catalog: Catalog
+    database: Callable[[Query], duckdb.DuckDBPyConnection]  # the rows that count for a query, by stream
+
+    def answers(self, versions: Sequence[AnswerVersion]) -> pa.Table:
+        """Of a query that was replaced while data flowed: of each version for the event times it stood."""
+        queries = [(parse(version.sql, self.catalog), version.validity) for version in versions]
+        return pa.concat_tables([answer(self.database(q), q, self.catalog, validity) for q, validity in queries])
+
+    def check(self, name: str, versions: Sequence[AnswerVersion], actual: pa.Table) -> Checked:
+        return Checked(name, actual.num_rows, differences(self.answers(versions), actual))

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from towpath.cli import main
 from towpath.lab.bench import MIXED_KINDS
-from towpath.lab.bench.mixed import MixedReport, Started, shapes_of, workload
+from towpath.lab.bench.mixed import ColdStart, MixedReport, shapes_of, workload
 from towpath.lab.bench.steps import Limit, Measure, Trigger
 from towpath.lab.bench.workloads import streams
 from towpath.lang import parse
@@ -39,7 +39,7 @@ def test_a_kind_alone() -> None:
 
 def test_the_report() -> None:
     best = Measure(1000, tuple(Trigger(1.0, 5000) for _ in range(5)), 2.0)
-    report = MixedReport(Limit(8, True, None), Limit(1000, True, best), Started(12.34, 3))
+    report = MixedReport(Limit(8, True, None), Limit(1000, True, best), ColdStart(12.34, 3))
     assert report.to_json() == {
         "shapes": {"plain": 2, "towpath": 200},
         "queries": {"plain": 8, "towpath": 1000},

@@ -2,62 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from towpath.job import Job
-from towpath.plan.assignment import TableChange
 from towpath.plan.templates import Template
 from towpath.runtime.carriers import BatchDone, CarrierEvent
+from towpath.runtime.fake import FakeNode
 from towpath.streams.sources import FilesSource
 
 
-class InstantNode:
-    """As much of `Runtime` as an engine asks for that is never drained."""
-
-    lost = slow = None
-    heap_bytes = None
-
+class InstantNode(FakeNode):
     def __init__(self, job: Job) -> None:
+        super().__init__()
         self._folders = {
             definition.stream.schema_class: Path(definition.source.path)
             for definition in job.streams.values()
             if isinstance(definition.source, FilesSource)
         }
-        self._running: dict[str, Template] = {}
-        self._versions: dict[str, int] = {}
-        self._batches: dict[str, int] = {}
         self._files: dict[Path, tuple[int, int]] = {}  # newest event time and rows
 
-    def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
-        self._versions[carrier] = version
-
-    def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
-        self._running[carrier] = template
-
-    def stop(self, carrier: str) -> None:
-        self._running.pop(carrier, None)
-
-    def close(self) -> None:
-        self._running.clear()
-
-    def waiting(self, carrier: str) -> bool:
-        return False
-
     def events(self) -> list[CarrierEvent]:
-        return [self._batch(carrier, template) for carrier, template in self._running.items()]
+        return [self._batch(carrier, template) for carrier, template in self.running.items()]
 
     def _batch(self, carrier: str, template: Template) -> BatchDone:
-        number = self._batches[carrier] = self._batches.get(carrier, -1) + 1
+        number = self.next_batch(carrier)
         files = [self._read(self._folders[schema_class]) for schema_class in template.family.classes]
         newest = [max((at for at, _ in some.values()), default=None) for some in files]
         horizon = min((at or 0 for at in newest), default=0) - template.family.reach_us
         held = sum(rows for some in files for at, rows in some.values() if at >= horizon)
         return BatchDone(
-            carrier, number, self._versions[carrier], tuple(newest), None, 1, (), held, 0.01, {}, first=number == 0
+            carrier, number, self.versions[carrier], tuple(newest), None, 1, (), held, 0.01, {}, first=number == 0
         )
 
     def _read(self, folder: Path) -> Mapping[Path, tuple[int, int]]:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from towpath.lab.reproduce.sqpr.setting import SHARE, Size, SqprCase, measure, simulated
+from towpath.lab.reproduce.sqpr.setting import SHARE, SqprCase, SqprSize, measure, simulated
 
-SIZE = Size(3, 12)
+SIZE = SqprSize(3, 12)
 
 
 def test_cpu_and_bandwidth_both_bind() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from towpath.lab.reproduce.report import Scale
-from towpath.lab.reproduce.zhou.base import Size, ZhouCase, measure
+from towpath.lab.reproduce.zhou.base import ZhouCase, ZhouSize, measure
 from towpath.lab.reproduce.zhou.fig4 import converged
 from towpath.lab.reproduce.zhou.fig6 import left_over, phases
 from towpath.policies.zhou import Options
@@ -13,7 +13,7 @@ TINY: Scale = "tiny"
 
 
 def test_the_same_seed_measures_the_same() -> None:
-    case = ZhouCase(Size(3, 12), 4.0, seed=3, options=Options(seed=3))
+    case = ZhouCase(ZhouSize(3, 12), 4.0, seed=3, options=Options(seed=3))
     first, second = measure(case), measure(case)
     assert first.sent.tolist() == second.sent.tolist()
     assert first.pr_max.tolist() == second.pr_max.tolist()

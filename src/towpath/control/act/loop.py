@@ -31,12 +31,13 @@ from towpath.control.state.records import FragmentStatus
 from towpath.errors import AdmissionRefused, MoveRefused
 from towpath.placement.cluster import Property
 from towpath.placement.problem import Placement, Problem
-from towpath.problems.dump import write
+from towpath.problems.dump import dump
 from towpath.runtime import actors as seam
 from towpath.runtime.actors import Actors, Address
 from towpath.runtime.carriers import BatchDone, CarrierEvent
 from towpath.runtime.driver import Driver, InProcess, PolledClock
 from towpath.schema import Catalog
+from towpath.store import durable
 from towpath.store.layout import Store
 
 log = logging.getLogger(__name__)
@@ -130,7 +131,7 @@ class Loop:
 
     def _open_nodes(self) -> dict[str, int]:
         """Their cores."""
-        state, lost = self._engine.controller.state, self._engine.controller.lost_nodes
+        state, lost = self._engine.controller.state, self._engine.controller.known.lost
         own = {} if self._elastic is None else self._elastic.own
         closed = {name for name, node in state.nodes.items() if node.draining} | lost
         return {name: n for name, n in {**self._cores, **own}.items() if name not in closed}
@@ -302,15 +303,14 @@ class Loop:
             return seam.MoveFailed(now, *where, "the move was abandoned")
         if record.step not in (MoveStep.DRAINING, MoveStep.DONE):
             return None
-        if (node := controller.node_of(record.target)) != move.target:
+        if (node := controller.known.node_of(record.target)) != move.target:
             return seam.MoveFailed(now, *where, f"it went on to {node}, since {move.target} was lost")
         return seam.MoveDone(now, *where, now - under_way.begun)
 
 
 def _write(problem: Problem, path: Path) -> None:
     try:
-        scratch = path.with_suffix(".new")
-        write(problem, scratch)
-        scratch.replace(path)
+        with durable.writing(path, lasting=False) as scratch:
+            scratch.write_text(dump(problem), encoding="utf-8")
     except OSError:
         log.exception("%s was not written", path)

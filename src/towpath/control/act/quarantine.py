@@ -11,20 +11,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from towpath.control.decide.controller import Controller, Instruction
+from towpath.control.act.decisions import Decisions
 from towpath.control.decide.search import Cause, Tries, Verdict, search
 from towpath.control.state.history import EventKind
 from towpath.errors import RuntimeFailure
-from towpath.runtime.carriers import CarrierFailed, CarrierStumbled, Runtime, TriedOut
+from towpath.runtime.carriers import CarrierFailed, CarrierStumbled, TriedOut
 
 log = logging.getLogger(__name__)
 
 AGAIN_S = 20.0
-
-Decision = Callable[[], AbstractContextManager[list[Instruction]]]
 
 
 @dataclass
@@ -39,15 +37,12 @@ class _Case:
 class Quarantine:
     def __init__(
         self,
-        controller: Controller,
-        node: Callable[[str], Runtime],
-        decision: Decision,
+        decisions: Decisions,
         untouched: Callable[[str], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._controller = controller
-        self._node = node
-        self._decision = decision
+        self._decisions = decisions
+        self._controller = decisions.controller
         self._untouched = untouched
         self._clock = clock
         self._cases: dict[str, _Case] = {}
@@ -89,8 +84,7 @@ class Quarantine:
         told = self._told.setdefault(carrier, set())
         if text not in told:
             told.add(text)
-            with self._decision():
-                self._controller.add_history(kind, text, nodes=[self._controller.state.carriers[carrier].node])
+            self._decisions.add_history(kind, text, nodes=[self._controller.state.carriers[carrier].node])
 
     def _begin(self, carrier: str, message: str, outside: bool) -> None:
         if not self._controller.runs(carrier):
@@ -133,7 +127,7 @@ class Quarantine:
         without = set(self._controller.calculated(carrier)) - set(fragments)
         log.info("carrier %s is tried with %d of its fragments", carrier, len(fragments))
         banned = [*self._controller.banned(carrier), *sorted(without)]
-        self._node(carrier).try_out(carrier, record.template, record.epoch, rows, banned)
+        self._decisions.node(carrier).try_out(carrier, record.template, record.epoch, rows, banned)
 
     def _judge(self, carrier: str, message: str, verdict: Verdict) -> None:
         present = self._controller.present(carrier)
@@ -150,21 +144,21 @@ class Quarantine:
     def _divide(self, carrier: str, fragments: list[int], message: str) -> Verdict:
         used = [fragment for fragment in fragments if self._controller.users(fragment)]
         middle = len(used) // 2
-        with self._decision() as todo:
+        with self._decisions.decision() as todo:
             for fragment in set(fragments) - set(used):  # on its way here
-                todo += self._controller.set_aside(fragment, message)
-            todo += self._controller.divide(carrier, (used[:middle], used[middle:]), message)
+                todo += self._controller.failing.set_aside(fragment, message)
+            todo += self._controller.failing.divide(carrier, (used[:middle], used[middle:]), message)
         return Verdict(Cause.DIVIDED)
 
     def _set_aside(self, carrier: str, guilty: tuple[int, ...], message: str) -> None:
-        with self._decision() as todo:
+        with self._decisions.decision() as todo:
             for fragment in guilty:
-                todo += self._controller.set_aside(fragment, message)
-            todo += self._controller.restart(carrier)
+                todo += self._controller.failing.set_aside(fragment, message)
+            todo += self._controller.failing.restart(carrier)
 
     def _restart(self, carrier: str) -> None:
-        with self._decision() as todo:
-            todo += self._controller.restart(carrier)
+        with self._decisions.decision() as todo:
+            todo += self._controller.failing.restart(carrier)
 
     def _wait(self, carrier: str, message: str) -> None:
         if self._hurry:

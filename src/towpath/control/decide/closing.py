@@ -14,7 +14,7 @@ from towpath.schema import MS, newest_before
 ROUNDED_US = 2 * MS
 
 
-class Closing(NamedTuple):
+class CarrierClosing(NamedTuple):
     """Of one carrier."""
 
     end_us: int  # what is older is late afterwards
@@ -23,7 +23,7 @@ class Closing(NamedTuple):
 
 def closings(
     carriers: Sequence[CarrierRecord], readers: Sequence[CarrierRecord], controller: Controller
-) -> Iterator[Closing]:
+) -> Iterator[CarrierClosing]:
     """`readers` are those of them that read links. A join without windows has answered with its last tuple."""
     makers = controller.links.makers()
     newest_us = max((c.newest_us for c in carriers if c.newest_us is not None), default=None)
@@ -37,12 +37,12 @@ def closings(
             end_us = max(_last_end_us(controller, c, reached_us) for c in windows) + _lag_us(carrier)
             tick_us = newest_before(end_us, carrier.delay_us)
             inputs = range(len(carrier.template.family.classes))
-            yield Closing(end_us, [Tick(carrier.id, n, tick_us) for n in inputs])
+            yield CarrierClosing(end_us, [Tick(carrier.id, n, tick_us) for n in inputs])
 
 
 def _last_end_us(controller: Controller, carrier: CarrierRecord, reached_us: int) -> int:
     """The end of the last window that has tuples."""
-    windows = [window_of(row) for row in controller.rows(carrier.id)]
+    windows = [window_of(row) for row in controller.known.rows(carrier.id)]
     ends = [reached_us // slide * slide + length for length, slide in windows]
     return max(ends, default=reached_us)  # without rows there are only windows of queries that have left
 

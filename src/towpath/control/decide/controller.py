@@ -14,8 +14,7 @@ How a query comes and goes without anything being restarted:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Mapping, Sequence, Set
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -38,7 +37,6 @@ from towpath.control.state.records import (
     CarrierRecord,
     FragmentRecord,
     FragmentStatus,
-    MoveRecord,
     PartRecord,
     QueryRecord,
     Record,
@@ -47,7 +45,7 @@ from towpath.control.state.records import (
 )
 from towpath.control.state.runs import Run, hear
 from towpath.errors import MoveRefused, NodeRefused
-from towpath.plan.assignment import Row, TableChange
+from towpath.plan.assignment import Row
 from towpath.runtime.carriers import BatchDone
 from towpath.schema import Catalog, SchemaClass, is_link
 
@@ -76,29 +74,30 @@ class Controller:
         self._know(ControllerState(state, catalog, nodes, self._places.carriers))
 
     def _know(self, known: ControllerState) -> None:
+        """Makes the deciders: each has its own part of what is to be decided, and all share what is known."""
+        self.known = known
         self.state = known.state
-        self._known = known
-        self.links = Links(self._known)
-        self._beginnings = Beginnings(self._known, self.links)
-        self._moves = Moves(self._known, self._beginnings.decide)
-        self._draining = Draining(self._known, self._moves, self._places)
-        self._resting = UnusedCarriers(self._known)
-        self._copies = Copies(self._known, self._moves, self._places)
-        self._failover = Failover(self._known, self._places)
-        self._queries = Queries(self._known, self._moves, self.links, self._beginnings, self._places)
-        self._beginnings.waits = self._queries.endings.waits
-        self._beginnings.begin()
-        self.forgetting = Forgetting(self._known, self._queries)
-        self._aside = Aside(self._known, self._moves, self._queries, self.links)
+        self.links = Links(known)
+        self.beginnings = Beginnings(known, self.links)
+        self.moves = Moves(known, self.beginnings.decide)
+        self.draining = Draining(known, self.moves, self._places)
+        self.unused = UnusedCarriers(known)
+        self.copies = Copies(known, self.moves, self._places)
+        self.failover = Failover(known, self._places)
+        self.queries = Queries(known, self.moves, self.links, self.beginnings, self._places)
+        self.beginnings.waits = self.queries.endings.waits
+        self.beginnings.begin()
+        self.forgetting = Forgetting(known, self.queries)
+        self.failing = Aside(known, self.moves, self.queries, self.links)
 
     @property
     def changed(self) -> dict[int, Record]:
         """The records that the journal does not have yet."""
-        return self._known.changed
+        return self.known.changed
 
     @property
     def live(self) -> Live:
-        known = self._known
+        known = self.known
         return Live(known.nodes, frozenset(known.lost), dict(known.runs), frozenset(known.broken))
 
     def take_back(self, written: State, live: Live) -> None:
@@ -107,9 +106,6 @@ class Controller:
         known.lost, known.runs, known.broken = set(live.lost), dict(live.runs), set(live.broken)
         self._know(known)
 
-    def running(self, name: str) -> QueryRecord | None:
-        return self._queries.running.get(name)
-
     def classes(self, query: QueryRecord) -> set[SchemaClass]:
         """Of the streams that a query reads, also through links."""
         found: set[SchemaClass] = set()
@@ -117,211 +113,126 @@ class Controller:
             fragment = self.state.fragments.get(part.fragment)
             if fragment is None:
                 continue  # of a query that is over
-            found |= {c for c in self._known.carrier_of(fragment).template.family.classes if not is_link(c)}
-            for link in self._known.links_of(fragment):
-                if (maker := self.running(link)) is not None:
+            found |= {c for c in self.known.carrier_of(fragment).template.family.classes if not is_link(c)}
+            for link in self.known.links_of(fragment):
+                if (maker := self.queries.running.get(link)) is not None:
                     found |= self.classes(maker)
         return found
 
-    @property
-    def running_names(self) -> Iterable[str]:
-        return self._queries.running.keys()
-
     def runs(self, carrier: str) -> bool:
         """Whether a carrier is to run; those that nobody needed when the job was started do not."""
-        return carrier in self._known.runs
+        return carrier in self.known.runs
 
     def is_unheard(self, carrier: str) -> bool:
         """Whether a carrier runs and has not told of a micro-batch since it was started."""
-        return carrier in self._known.runs and not self._known.runs[carrier].heard
-
-    @property
-    def nodes(self) -> Sequence[str]:
-        """All that the job has now, whatever their state."""
-        return self._known.nodes
+        return carrier in self.known.runs and not self.known.runs[carrier].heard
 
     def users(self, fragment: int) -> Sequence[PartRecord]:
         """The parts of queries that a fragment answers now."""
-        return self._known.users.get(fragment, [])
-
-    def add_history(
-        self, kind: EventKind, text: str, *, fragment: int | None = None, nodes: Iterable[str] = ()
-    ) -> None:
-        """An entry of the history that somebody else decided."""
-        self._known.add_history(kind, text, fragment=fragment, nodes=nodes)
-
-    # --- queries come and go -----------------------------------------------------------------------------------------
-
-    def submit(self, submissions: Sequence[Submission]) -> list[Instruction]:
-        """Takes queries in. Those that come together may share a new carrier."""
-        return self._queries.submit(submissions)
-
-    def withdraw(self, name: str, reason: str = "asked for") -> list[Instruction]:
-        return self._queries.withdraw(name, reason)
-
-    def change_sink(self, name: str, sink: dict[str, str] | None) -> None:
-        self._queries.change_sink(name, sink)
-
-    def lacking(self) -> list[PartRecord]:
-        """The parts of queries for which the past is to be read again now."""
-        return self._beginnings.lacking()
-
-    def catch_up(self) -> list[Instruction]:
-        """Begins to read the past again for those who need it now."""
-        return self._queries.catch_up()
-
-    @property
-    def reads_past(self) -> bool:
-        """Whether the past is read again, or has to be."""
-        return self._beginnings.behind
+        return self.known.users.get(fragment, [])
 
     # --- carriers that fail ------------------------------------------------------------------------------------------
 
-    def aside(self, name: str) -> QueryRecord | None:
-        """A query that was set aside, because its carrier failed with it."""
-        return self._queries.aside.get(name)
-
-    @property
-    def aside_names(self) -> Iterable[str]:
-        return self._queries.aside.keys()
-
     def present(self, carrier: str) -> list[int]:
         """The fragments in a carrier's table."""
-        return list(self._known.present.get(carrier, {}))
+        return list(self.known.present.get(carrier, {}))
 
     def calculated(self, carrier: str) -> list[int]:
         """Those in its table, and those that have left it with windows that are not closed yet."""
-        waiting = self._known.waiting.get(carrier, {}).values()
+        waiting = self.known.waiting.get(carrier, {}).values()
         return [*self.present(carrier), *(f.id for f in waiting if f.status is FragmentStatus.LEAVING)]
 
     def banned(self, carrier: str) -> list[int]:
         """The fragments that were set aside because a carrier failed with them."""
-        return list(self._known.banned.get(carrier, {}))
-
-    def set_aside(self, fragment: int, reason: str) -> list[Instruction]:
-        """Those who use the fragment leave, since their carrier fails with it and not without it."""
-        return self._aside.set_aside(fragment, reason)
-
-    def restart(self, carrier: str) -> list[Instruction]:
-        """A carrier that its node has given up starts anew."""
-        return self._aside.restart(carrier)
-
-    def divide(self, carrier: str, halves: Sequence[Sequence[int]], reason: str) -> list[Instruction]:
-        """Two carriers with narrower plans take the fragments of one that cannot run and never has."""
-        return self._aside.divide(carrier, halves, reason)
+        return list(self.known.banned.get(carrier, {}))
 
     # --- fragments move ----------------------------------------------------------------------------------------------
 
     def move(self, fragment: int, node: str, reason: str) -> list[Instruction]:
         """Begins to move a fragment to a node. Raises MoveRefused with the reason."""
-        return self._moves.begin(self.state.fragments[fragment], node, reason)
-
-    def abandon(self, move: int, reason: str = "asked for") -> list[Instruction]:
-        """Takes a move back. Raises an error once its fence is passed."""
-        return self._moves.abandon(self.state.moves[move], reason)
+        return self.moves.begin(self.state.fragments[fragment], node, reason)
 
     def abandon_links(self, reason: str) -> list[Instruction]:
         """Takes back the moves of links that are not decided: until they are, nobody is given what lies behind."""
         makers = self.links.fragments()
-        moves = [m for m in self.moves_under_way if m.source in makers and m.step in UNDECIDED]
-        return [instruction for move in moves for instruction in self._moves.abandon(move, reason)]
+        moves = [m for m in self.known.moves.values() if m.source in makers and m.step in UNDECIDED]
+        return [instruction for move in moves for instruction in self.moves.abandon(move, reason)]
 
     def refuse_move(self, fragment: int, node: str) -> None:
         """Raises MoveRefused if a fragment cannot move there now."""
         record = self.state.fragments.get(fragment)
         if record is None or not self.users(fragment):
             raise MoveRefused(f"no query uses fragment {fragment}")
-        self._moves.refuse_nonsense(record, node)
-        if (query := self._moves.copied_on(record, node)) is not None:
+        self.moves.refuse_nonsense(record, node)
+        if (query := self.moves.copied_on(record, node)) is not None:
             raise MoveRefused(f"another copy of query {query} is on node {node}; copies stay on nodes of their own")
-
-    def node_of(self, fragment: int) -> str:
-        return self._known.node_of(fragment)
 
     def used_by(self, fragment: int) -> str:
         """The queries that a fragment answers, in a few words."""
-        return self._known.used_by(self.state.fragments[fragment])
-
-    @property
-    def moves_under_way(self) -> Iterable[MoveRecord]:
-        return self._known.moves.values()
+        return self.known.used_by(self.state.fragments[fragment])
 
     # --- nodes come and go -------------------------------------------------------------------------------------------
 
     def add_node(self, node: str, reason: str) -> None:
-        self._known.nodes = (*self._known.nodes, node)
-        self._known.add_history(EventKind.NODE_JOINED, f"node {node} joins: {reason}", nodes=(node,))
+        self.known.nodes = (*self.known.nodes, node)
+        self.known.add_history(EventKind.NODE_JOINED, f"node {node} joins: {reason}", nodes=(node,))
 
     def remove_node(self, node: str, reason: str) -> None:
         """Only one that is drained. Should it come back, it takes queries again."""
         assert self.node_state(node) == "drained", "what it runs would be lost"
-        self._known.nodes = tuple(name for name in self._known.nodes if name != node)
+        self.known.nodes = tuple(name for name in self.known.nodes if name != node)
         self.state.nodes[node].draining = False
-        self._known.note(self.state.nodes[node])
-        self._known.add_history(EventKind.NODE_LEFT, f"node {node} is given up: {reason}", nodes=(node,))
-
-    def lose_node(self, node: str, reason: str) -> list[Instruction]:
-        """A node does not answer: others go on with its carriers."""
-        return self._failover.lose(node, reason)
-
-    def node_back(self, node: str) -> list[Instruction]:
-        return self._failover.back(node)
-
-    @property
-    def lost_nodes(self) -> Set[str]:
-        return self._known.lost
+        self.known.note(self.state.nodes[node])
+        self.known.add_history(EventKind.NODE_LEFT, f"node {node} is given up: {reason}", nodes=(node,))
 
     # --- nodes are drained -------------------------------------------------------------------------------------------
 
     def refuse_node(self, node: str | None) -> None:
         """Raises NodeRefused when a query cannot be put there."""
-        if node is not None and (refusal := self._known.refusal(node)) is not None:
+        if node is not None and (refusal := self.known.refusal(node)) is not None:
             raise NodeRefused(refusal)
 
     def refuse_copies(self, submission: Submission) -> None:
         """Raises NodeRefused when there are fewer nodes than a query asks for copies."""
-        takers = self._known.open_nodes
+        takers = self.known.open_nodes
         if submission.copies > max(1, len(takers)):
             raise NodeRefused(
                 f"query {submission.name} asks for {submission.copies} copies, each on a node of its own, and "
                 f"{len(takers)} of the job's nodes take queries now; ask for fewer, or add nodes"
             )
 
-    def drain_node(self, node: str) -> list[Instruction]:
-        """The node takes nothing new from now on; `leaving` tells what is to move away. Raises NodeRefused."""
-        return self._draining.begin(node)
-
-    def reopen_node(self, node: str) -> None:
-        self._draining.end(node)
-
     def leaving(self) -> list[tuple[int, str, str]]:
         """Fragments that can set out now from where they should not be, each with the node it is to go to, and why."""
         drained = [
-            (f, choice.nodes[0], choice.because(f"{self.node_of(f)} is being drained"))
-            for f, choice in self._draining.leaving()
+            (f, choice.nodes[0], choice.because(f"{self.known.node_of(f)} is being drained"))
+            for f, choice in self.draining.leaving()
         ]
         together = "another copy of the query is on that node, too"
-        apart = [(f, choice.nodes[0], choice.because(together)) for f, choice in self._copies.parting()]
-        behind = [(f, node, "it has caught up") for f, node in self._beginnings.leaving()]
+        apart = [(f, choice.nodes[0], choice.because(together)) for f, choice in self.copies.parting()]
+        behind = [(f, node, "it has caught up") for f, node in self.beginnings.leaving()]
         return drained or apart or behind
 
-    def stop_unneeded(self, now_s: float) -> list[Instruction]:
-        """Stops carriers that nobody has needed for a while, by a clock that only goes on."""
-        return self._resting.stop(now_s)
+    def go_on(self, now_s: float) -> list[Instruction]:
+        """What is due by itself, by a clock that only goes on.
+
+        What is not where it should be sets out, who needs the past gets it, carriers that nobody needs stop.
+        """
+        moves = [i for fragment, node, reason in self.leaving() for i in self.move(fragment, node, reason)]
+        return [*moves, *self.queries.catch_up(), *self.unused.stop(now_s)]
 
     def node_state(self, node: str) -> str:
         """open, lost, draining (something still runs there), or drained."""
-        return "lost" if node in self._known.lost else self._draining.state(node)
+        return "lost" if node in self.known.lost else self.draining.state(node)
 
     # --- events ------------------------------------------------------------------------------------------------------
 
     def handle(self, event: BatchDone) -> list[Instruction]:
-        carrier, run = self.state.carriers[event.carrier], self._known.runs.get(event.carrier)
+        carrier, run = self.state.carriers[event.carrier], self.known.runs.get(event.carrier)
         if run is not None:
             run.heard = True
         if event.batch <= carrier.last:
             return []  # of a carrier that was found running: a controller before this one has heard of it
-        delays = [self._known.delay_of(c) for c in carrier.template.family.classes]
+        delays = [self.known.delay_of(c) for c in carrier.template.family.classes]
         self._fill_in(carrier, event, delays)
         # The longest delay, also of earlier runs and of streams that are gone: some of what was missed came with it.
         before_us, newest_before_us = hear(carrier, event, [carrier.delay_us] * len(delays)), carrier.newest_us
@@ -330,69 +241,53 @@ class Controller:
             return []  # its last micro-batch, heard after it was told to stop: nobody needs it
         behind = not run.caught_up
         run.hear(event)
-        for fragment in list(self._known.waiting.get(carrier.id, {}).values()):
+        for fragment in list(self.known.waiting.get(carrier.id, {}).values()):
             if fragment.status is FragmentStatus.LEAVING:
                 self._let_go(fragment, event)
             elif self._is_seen(fragment, event) and self.links.ready(fragment, event.joined):
                 self._confirm(fragment, before_us, self.links.begin_us(fragment, event.joined))
-        for fragment in list(self._known.banned.get(carrier.id, {}).values()):
+        for fragment in list(self.known.banned.get(carrier.id, {}).values()):
             self._let_go(fragment, event)
         if behind and run.caught_up:
             self._catch(carrier.id)
         return [
-            *self._moves.handle(event, before_us, newest_before_us),
-            *self._queries.endings.handle(event, before_us),
+            *self.moves.handle(event, before_us, newest_before_us),
+            *self.queries.endings.handle(event, before_us),
         ]
 
     def rest(self, carrier: str) -> list[Instruction]:
         """A carrier was found at rest, and all that it did before was heard of."""
-        run = self._known.runs.get(carrier)
+        run = self.known.runs.get(carrier)
         if run is None:
             return []
         if not run.caught_up:
             run.rest(self.state.carriers[carrier].newest_us)
             self._catch(carrier)
-        return [*self._moves.rest(carrier), *self._queries.endings.rest(carrier)]
+        return [*self.moves.rest(carrier), *self.queries.endings.rest(carrier)]
 
     @property
     def undecided(self) -> Set[str]:
         """The carriers that have yet to tell where queries end, begin or change hands; that they rest tells as much."""
-        return self._queries.endings.undecided() | self._beginnings.awaited() | self._moves.undecided()
+        return self.queries.endings.undecided() | self.beginnings.awaited() | self.moves.undecided()
 
     def _catch(self, carrier: str) -> None:
         """It has read what was there when it was started."""
         record = self.state.carriers[carrier]
-        self._beginnings.decide_now()
+        self.beginnings.decide_now()
         if record.past:
             reached = event_text(record.newest_us) if record.newest_us is not None else "where there is nothing yet"
-            self._known.add_history(
+            self.known.add_history(
                 EventKind.CAUGHT_UP, f"carrier {carrier} has caught up: it is at {reached}", nodes=[record.node]
             )
 
     def resume(self, elsewhere: Collection[str] = ()) -> list[Instruction]:
         """After a start from the journal: which carriers to run. `elsewhere` are nodes that are not where they were."""
         needed = dict.fromkeys(f.carrier for f in self.state.fragments.values() if not f.status.is_over)
-        self._failover.rehome(needed, elsewhere)
-        return [*self._known.publish(needed), *self._known.start(needed)]
-
-    def drained(self) -> list[Instruction]:
-        """Nothing more comes for queries that leave."""
-        return self._queries.endings.drained()
-
-    def heard_of_all(self, carriers: Sequence[str]) -> list[Instruction]:
-        """Of carriers that have not been started yet: nobody has results of them that were not heard of."""
-        return self._queries.endings.heard_of_all(carriers)
-
-    def rows(self, carrier: str) -> list[Row]:
-        """The assignment table of a carrier."""
-        return self._known.rows(carrier)
+        self.failover.rehome(needed, elsewhere)
+        return [*self.known.publish(needed), *self.known.start(needed)]
 
     def rows_of(self, fragment: int) -> list[Row]:
-        return self._known.rows_of(self.state.fragments[fragment])
-
-    def publishing(self, carrier: str) -> AbstractContextManager[TableChange]:
-        """What a carrier's table needs; it counts as published when nothing was raised."""
-        return self._known.publishing(carrier)
+        return self.known.rows_of(self.state.fragments[fragment])
 
     # --- decisions ---------------------------------------------------------------------------------------------------
 
@@ -409,19 +304,19 @@ class Controller:
         unseen = before_us is not None and fragment.version > FIRST
         own_us = before_us + 1 + fragment.lookback_us if unseen and before_us is not None else None
         fragment.from_us = max((us for us in (own_us, links_us) if us is not None), default=None)
-        del self._known.waiting[fragment.carrier][fragment.id]
-        self._known.note(fragment)
-        for part in self._known.users.get(fragment.id, []):
-            self._beginnings.decide(part)
+        del self.known.waiting[fragment.carrier][fragment.id]
+        self.known.note(fragment)
+        for part in self.known.users.get(fragment.id, []):
+            self.beginnings.decide(part)
 
     def _let_go(self, fragment: FragmentRecord, event: BatchDone) -> None:
         assert fragment.until_us is not None, "decided when it left"
         if event.watermark_us is not None and event.watermark_us >= fragment.until_us:
             fragment.status = FragmentStatus.GONE
-            for index in (self._known.waiting, self._known.banned):
+            for index in (self.known.waiting, self.known.banned):
                 index.get(fragment.carrier, {}).pop(fragment.id, None)
-            self._known.gone.add(fragment.id)
-            self._known.note(fragment)
+            self.known.gone.add(fragment.id)
+            self.known.note(fragment)
 
     def _fill_in(self, carrier: CarrierRecord, event: BatchDone, delays: Sequence[int]) -> None:
         """Batches went unheard. How far each input had come in them at least, the watermark tells that they made."""
@@ -441,7 +336,7 @@ class Controller:
             if rows and name not in known:
                 text = f"stream {name}: {rows:,} rows came too late for carrier {carrier.id}, the first of their kind"
                 hint = "its joins and aggregates leave them out; a longer `delay` of the stream lets more of them in"
-                self._known.add_history(EventKind.LATE_ROWS, f"{text}; {hint}", nodes=[carrier.node])
+                self.known.add_history(EventKind.LATE_ROWS, f"{text}; {hint}", nodes=[carrier.node])
 
     def _observe(self, carrier: CarrierRecord, event: BatchDone) -> None:
         before = carrier.inputs_us or (None,) * len(event.newest_us)
@@ -461,6 +356,6 @@ class Controller:
             stream = self.state.streams.setdefault(name, StreamRecord(name))
             if rows > stream.late:  # it outlives the carrier that found them
                 stream.late = rows
-                self._known.note(stream)
+                self.known.note(stream)
         carrier.ends = event.ends
-        self._known.note(carrier)
+        self.known.note(carrier)

@@ -158,19 +158,19 @@ class Opening:
     all_heard: Callable[[str], bool] = lambda carrier: False  # whether a carrier surely does nothing that nobody knows
 
     def __call__(self, controller: Controller) -> list[Instruction]:
-        controller.add_history(EventKind.CONTROLLER_STARTED, self.told)
+        controller.known.add_history(EventKind.CONTROLLER_STARTED, self.told)
         heard = [name for name in controller.state.carriers if self.all_heard(name)]
         found = controller.resume(self.elsewhere)
         for record in list(controller.state.queries.values()):
             if record.running and record.origin == "job" and record.name not in self.staying:
-                found += controller.withdraw(record.name, "the job file does not have it any more")
+                found += controller.queries.withdraw(record.name, "the job file does not have it any more")
         wanted = [r for r in self.requests if not _is_aside(r, controller, self.catalog)]
         found += take_in(changed(wanted, controller, self.catalog), controller, self.catalog)
-        found += controller.heard_of_all(heard)
-        return [*found, *controller.catch_up()]
+        found += controller.queries.endings.heard_of_all(heard)
+        return [*found, *controller.queries.catch_up()]
 
 
 def _is_aside(request: Request, controller: Controller, catalog: Catalog) -> bool:
     """Whether just this was set aside, and would fail again."""
-    aside = controller.aside(request.query.name)
+    aside = controller.queries.aside.get(request.query.name)
     return aside is not None and is_as(aside, request, controller, catalog)

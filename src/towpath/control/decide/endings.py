@@ -104,11 +104,8 @@ class Endings:
 
     def _ban(self, part: PartRecord) -> list[Instruction]:
         part.done = True
-        self._known.note(part)
-        fragment = self._fragment(part)
-        users = self._known.users[fragment.id]
-        users.remove(part)
-        if users or self._moves.is_target(fragment):
+        fragment = self._left_alone(part)
+        if fragment is None:
             return []
         self._known.ban(fragment)
         return [*self._known.publish([fragment.carrier]), *self._moves.without(fragment)]
@@ -300,14 +297,19 @@ class Endings:
             part.until_us = BEGINNING_US
         # All that it owes is in this fragment's log, so a fence that is not decided yet does not concern it.
         part.pending_fence_us, part.settled, part.done = None, True, True
+        fragment = self._left_alone(part)
+        if fragment is None:
+            return []
+        self._known.leave(fragment, owed_us, owed=part.windowed and owed_us not in (None, BEGINNING_US))
+        return [*self._known.publish([fragment.carrier]), *self._moves.without(fragment)]
+
+    def _left_alone(self, part: PartRecord) -> FragmentRecord | None:
+        """The fragment of a part that is done, if nobody else needs it."""
         self._known.note(part)
         fragment = self._fragment(part)
         users = self._known.users[fragment.id]
         users.remove(part)
-        if users or self._moves.is_target(fragment):
-            return []
-        self._known.leave(fragment, owed_us, owed=part.windowed and owed_us not in (None, BEGINNING_US))
-        return [*self._known.publish([fragment.carrier]), *self._moves.without(fragment)]
+        return None if users or self._moves.is_target(fragment) else fragment
 
     def _finish(self, query: QueryRecord) -> list[Instruction]:
         if not all(part.done for part in self._state.parts_of(query.id)):

@@ -54,7 +54,7 @@ def preview(
     )
     controller = Controller(state, catalog, nodes, places)
     take_in(changed(requests, controller, catalog), controller, catalog)
-    viewer = _Viewer(before, state, controller.lacking())
+    viewer = _Viewer(before, state, controller.beginnings.lacking())
     return {r.query.name: [viewer.piece(s, n) for s, n in _pieces(r, catalog)] for r in requests}
 
 

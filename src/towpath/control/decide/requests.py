@@ -60,7 +60,7 @@ def classes_of(query: Query, catalog: Catalog) -> set[SchemaClass]:
 
 def changed(requests: Iterable[Request], controller: Controller, catalog: Catalog) -> list[Request]:
     """Without those that run already, just so."""
-    found = ((request, controller.running(request.query.name)) for request in requests)
+    found = ((request, controller.queries.running.get(request.query.name)) for request in requests)
     return [r for r, record in found if record is None or not is_as(record, r, controller, catalog)]
 
 
@@ -68,13 +68,13 @@ def take_in(requests: Iterable[Request], controller: Controller, catalog: Catalo
     """Takes in queries that have changed; one that runs under the same name is replaced, or gets another sink."""
     fresh: dict[str, Submission] = {}
     for request in requests:
-        running = controller.running(request.query.name)
+        running = controller.queries.running.get(request.query.name)
         if running is not None and _asks_as(running, request, controller, catalog):
-            controller.change_sink(running.name, request.sink)
+            controller.queries.change_sink(running.name, request.sink)
         else:
             fresh |= {submission.name: submission for submission in submissions(request, catalog)}
-    known = [s for s in fresh.values() if s.origin != LINK or controller.running(s.name) is None]
-    return controller.submit(known)
+    known = [s for s in fresh.values() if s.origin != LINK or controller.queries.running.get(s.name) is None]
+    return controller.queries.submit(known)
 
 
 def submissions(request: Request, catalog: Catalog) -> Iterator[Submission]:

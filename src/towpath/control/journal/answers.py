@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from towpath.config.settings import close_to
 from towpath.control.journal.journal import Journal
 from towpath.control.state.records import BEGINNING_US, CarrierRecord, PartRecord, QueryRecord
+from towpath.errors import UnknownQueryError
 from towpath.plan.assignment import NOBODY
 from towpath.results import Part
 from towpath.store.layout import Store
@@ -81,9 +83,40 @@ class QueryVersion:
     validity: Sequence[PartRecord]
 
 
-def versions(journal: Journal, query: QueryRecord) -> list[QueryVersion]:
-    """A query and the versions that it continues, oldest first: together they are what its results must be."""
-    return [
-        QueryVersion(version.sql, whole([part for part, _ in journal.parts(version.id)]))
-        for version in journal.versions(query)
-    ]
+class Answers:
+    """By the names of queries, where their results are and what these must be."""
+
+    def __init__(self, journal: Journal, store: Store) -> None:
+        self._journal = journal
+        self._store = store
+
+    def parts(self, name: str) -> list[Part]:
+        """Where a query's results are."""
+        return read_parts(self._journal, self._store, self._query(name))
+
+    def validity(self, name: str) -> list[PartRecord]:
+        """For which event times each SELECT of a query's newest version answers."""
+        return self._validity(self._query(name))
+
+    def versions(self, name: str) -> list[QueryVersion]:
+        """A query and the versions that it continues, oldest first: together they are what its results must be."""
+        versions = self._journal.versions(self._query(name))
+        return [QueryVersion(version.sql, self._validity(version)) for version in versions]
+
+    def _validity(self, version: QueryRecord) -> list[PartRecord]:
+        return whole([part for part, _ in self._journal.parts(version.id)])
+
+    def _query(self, name: str) -> QueryRecord:
+        query = self._journal.query(name)
+        if query is None:
+            raise self._unknown(name)
+        return query
+
+    def _unknown(self, name: str) -> UnknownQueryError:
+        names = self._journal.names()
+        close = close_to(name, names)
+        return UnknownQueryError(
+            f"{self._store.root}: there is no query named {name!r} among its {len(names):,}\n    -> "
+            + (f"did you mean {close}? " if close else "")
+            + "`towpath results JOB` lists them all"
+        )

@@ -83,7 +83,7 @@ def _one_of(kind: Callable[[str], Any]) -> Kept:
     return Kept(str, kind)
 
 
-class Table(NamedTuple):
+class JournalTable(NamedTuple):
     name: str
     record: type
     kept: dict[str, Kept]
@@ -95,13 +95,13 @@ class Table(NamedTuple):
             yield from (f"{field.name}_shape", f"{field.name}_values") if field.name in self.pipelines else [field.name]
 
 
-CARRIERS = Table(
+CARRIERS = JournalTable(
     "carriers",
     CarrierRecord,
     {"template": TEMPLATE, "inputs_us": JSON, "late": JSON, "doubtful": JSON, "ends": JSON, "past": BOOLEAN},
 )
-FRAGMENTS = Table("fragments", FragmentRecord, {"status": _one_of(FragmentStatus)}, ("text",))
-PARTS = Table(
+FRAGMENTS = JournalTable("fragments", FragmentRecord, {"status": _one_of(FragmentStatus)}, ("text",))
+PARTS = JournalTable(
     "parts",
     PartRecord,
     {
@@ -110,10 +110,10 @@ PARTS = Table(
     },
     ("whole",),
 )
-QUERIES = Table("queries", QueryRecord, {"running": BOOLEAN, "sink": JSON, "fed": BOOLEAN, "types": JSON})
-MOVES = Table("moves", MoveRecord, {"columns": JSON, "step": _one_of(MoveStep), "keys": JSON})
-NODES = Table("nodes", NodeRecord, {"draining": BOOLEAN})
-STREAMS = Table("streams", StreamRecord, {})
+QUERIES = JournalTable("queries", QueryRecord, {"running": BOOLEAN, "sink": JSON, "fed": BOOLEAN, "types": JSON})
+MOVES = JournalTable("moves", MoveRecord, {"columns": JSON, "step": _one_of(MoveStep), "keys": JSON})
+NODES = JournalTable("nodes", NodeRecord, {"draining": BOOLEAN})
+STREAMS = JournalTable("streams", StreamRecord, {})
 BY_RECORD = {table.record: table for table in (CARRIERS, FRAGMENTS, PARTS, QUERIES, MOVES, NODES, STREAMS)}
 
 

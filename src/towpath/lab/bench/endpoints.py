@@ -13,19 +13,20 @@ import duckdb
 from towpath.api.running import Towpath
 from towpath.config.nodes import ConnectNode, NodeDef
 from towpath.control.decide.requests import Request
+from towpath.control.journal.answers import QueryVersion
 from towpath.job import Job
 from towpath.lab.bench.shared import job
 from towpath.lab.bench.steps import Say
 from towpath.lab.bench.workloads import streams
 from towpath.spark import server
 from towpath.spark.server import Server
-from towpath.verify import answer, differences
+from towpath.verify import Checked, Oracle
 
 TELL_EVERY = 50  # queries
 
 
 @dataclass(frozen=True)
-class Size:
+class EndpointSize:
     """Of one endpoint. One core each: several share the two of a small machine."""
 
     cores: int = 1
@@ -33,7 +34,7 @@ class Size:
 
 
 @contextmanager
-def endpoints(count: int, size: Size, say: Say) -> Iterator[dict[str, Server]]:
+def endpoints(count: int, size: EndpointSize, say: Say) -> Iterator[dict[str, Server]]:
     names = [f"bench-{os.getpid()}-{n + 1}" for n in range(count)]
     say(f"starting {count} endpoints")
     with server.temporary(names, size.cores, size.memory) as found:
@@ -61,9 +62,7 @@ class Faults:
 
 def compare(running: Towpath, requests: Sequence[Request], data: Path, say: Say) -> Faults:
     """Every query with the same SQL, evaluated once over everything that came."""
-    catalog = running.job.catalog
-    lost = doubled = 0
-    wrong: list[str] = []
+    checks: list[Checked] = []
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
         database.execute(f"CREATE TABLE everything AS SELECT * FROM read_parquet('{data / '*.parquet'}')")
@@ -71,11 +70,12 @@ def compare(running: Towpath, requests: Sequence[Request], data: Path, say: Say)
             columns = ", ".join(f'"{c.name}"' for c in definition.stream.columns)
             where = "" if name == "trades" else f"WHERE stream = {name.removeprefix('s')}"
             database.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM everything {where}")
+        oracle = Oracle(running.job.catalog, lambda _: database)
         for n, request in enumerate(requests):
             if n % TELL_EVERY == 0:
                 say(f"comparing with DuckDB: {n} of {len(requests)} queries")
             name = request.query.name
-            expected = answer(database, request.query, catalog, running.engine.validity(name))
-            if (found := differences(expected, running.results(name))) is not None:
-                lost, doubled, wrong = lost + found.missing, doubled + found.extra, [*wrong, name]
-    return Faults(lost, doubled, tuple(wrong))
+            asked = QueryVersion(request.query.sql, running.engine.answers.validity(name))
+            checks.append(oracle.check(name, [asked], running.results(name)))
+    wrong = {checked.name: checked.difference for checked in checks if checked.difference is not None}
+    return Faults(sum(d.missing for d in wrong.values()), sum(d.extra for d in wrong.values()), tuple(wrong))

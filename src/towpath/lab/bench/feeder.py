@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from towpath.lab.bench.workloads import rows
+from towpath.store import durable
 
 SECOND_US = 1_000_000
 
@@ -47,9 +48,8 @@ class Feeder:
 
 def write(folder: Path, name: str, table: pa.Table) -> None:
     """In one step, so that nobody reads half a file."""
-    scratch = folder / f".{name}"
-    pq.write_table(table, scratch)
-    scratch.rename(folder / f"{name}.parquet")
+    with durable.writing(folder / f"{name}.parquet", lasting=False) as scratch:
+        pq.write_table(table, scratch)
 
 
 def feed(folder: Path, rate: int, files: int) -> None:

@@ -126,11 +126,11 @@ def _backlog(folder: Path, plan: LinksPlan, name: str, fragments: str) -> float:
     with start(made) as running:
         running.engine.submit(_requests(made, plan, name, fragments))
         first.rename(data / first.name)
-        running.engine.catch_up()
+        running.engine.finishing.catch_up()
         begun = time.monotonic()
         for file in others:
             file.rename(data / file.name)
-        running.engine.catch_up()
+        running.engine.finishing.catch_up()
         return plan.files * plan.rows / (time.monotonic() - begun)
 
 
@@ -141,7 +141,7 @@ def _steady(folder: Path, plan: LinksPlan, name: str, fragments: str) -> LinkCos
         running.engine.submit(_requests(made, plan, name, fragments))
         feeder.start()
         _watch(running, plan.warm_s, [])
-        followers = [Follower(running.engine.parts, f"q{n}") for n in range(0, plan.queries, 5)]
+        followers = [Follower(running.engine.answers.parts, f"q{n}") for n in range(0, plan.queries, 5)]
         before = cpu_seconds()
         batches = _watch(running, plan.steady_s, followers)
         cpu = (cpu_seconds() - before) / plan.steady_s

@@ -123,7 +123,7 @@ def shapes(kinds: tuple[str, ...], seed: int = 1) -> Iterator[MixedShape]:
             yield shape
 
 
-class Queries:
+class MixedQueries:
     """Query n is of shape n / 5, and always the same."""
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
@@ -137,7 +137,7 @@ class Queries:
 
 
 def workload(kinds: tuple[str, ...]) -> WorkloadKind:
-    queries = Queries(kinds)
+    queries = MixedQueries(kinds)
     return WorkloadKind(lambda n: sql(queries(n), n), lambda data, n: by_hand(queries(n), data, n))
 
 
@@ -219,7 +219,7 @@ QUICK = MixedPlan(
 
 
 @dataclass(frozen=True)
-class Started:
+class ColdStart:
     """A job that is started with as many queries as keep up."""
 
     seconds: float  # until every carrier has done a micro-batch
@@ -230,7 +230,7 @@ class Started:
 class MixedReport:
     plain: Limit
     towpath: Limit
-    started: Started
+    started: ColdStart
 
     def to_json(self) -> dict[str, Any]:
         both = {"plain": self.plain.n, "towpath": self.towpath.n}
@@ -271,7 +271,7 @@ def towpath_limit(plan: MixedPlan, say: Say) -> Limit:
     return find_limit(opened, plan.first, plan.most, plan.pace, say)
 
 
-def start(plan: MixedPlan, n: int, say: Say) -> Started:
+def start(plan: MixedPlan, n: int, say: Say) -> ColdStart:
     """How long a new job with n queries takes until all of them are answered."""
     requests = shared.SharedRequests(workload(plan.kinds), say)
     requests.first(n)
@@ -282,6 +282,6 @@ def start(plan: MixedPlan, n: int, say: Say) -> Started:
         while time.monotonic() - begin < plan.patience_s:
             answered |= {e.carrier for e in engine.poll() if isinstance(e, BatchDone)}
             if len(answered) == len(engine.carriers):
-                return Started(time.monotonic() - begin, len(answered))
+                return ColdStart(time.monotonic() - begin, len(answered))
             time.sleep(0.1)
     raise RuntimeFailure(f"of {n:,} queries some had no micro-batch after {plan.patience_s:.0f} s")

@@ -12,7 +12,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -32,7 +32,8 @@ from towpath.lang import parse
 from towpath.plan.assignment import TableChange
 from towpath.plan.assignment import columns as assignment_columns
 from towpath.plan.templates import Template
-from towpath.runtime.carriers import BatchDone, CarrierEvent
+from towpath.runtime.carriers import BatchDone
+from towpath.runtime.fake import FakeNode
 from towpath.schema import Catalog, Column, Stream, Type
 from towpath.spark import assignments
 from towpath.spark.carrier import column_types
@@ -80,7 +81,7 @@ class MonthCost:
 
 
 @dataclass(frozen=True)
-class Size:
+class StoreSize:
     """What is kept."""
 
     bytes: dict[str, int]  # of the store, by part
@@ -99,7 +100,7 @@ class MonthReport:
     replaced: int
     seconds: float
     cost: dict[str, MonthCost]  # at the beginning, at the end
-    size: dict[str, Size]  # at the beginning, when the first results have reached their retention, at the end
+    size: dict[str, StoreSize]  # at the beginning, when the first results have reached their retention, at the end
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self) | {"ratio": self.ratios, "bytes": {name: size.total for name, size in self.size.items()}}
@@ -111,86 +112,47 @@ class MonthReport:
         return {name: end[name] / begin[name] for name in begin}
 
 
-@dataclass
-class MonthNode:
+class MonthNode(FakeNode):
     """Spark's part: tables are published, a micro-batch of each carrier is written when it is asked for."""
 
-    store: Store
-    now_us: Callable[[], int]
-    rows: int
-    rng: Random
-    lost: str | None = None
-    slow: str | None = None
-    heap_bytes: int | None = None
-    running: dict[str, Template] = field(default_factory=dict)
-    _versions: dict[str, int] = field(default_factory=dict)
-    _present: dict[str, dict[int, None]] = field(default_factory=dict)
-    _batches: dict[str, int] = field(default_factory=dict)
-    _news: list[CarrierEvent] = field(default_factory=list)
+    def __init__(self, store: Store, now_us: Callable[[], int], rows: int, rng: Random) -> None:
+        super().__init__()
+        self._store = store
+        self._now_us = now_us
+        self._rows = rows
+        self._rng = rng
 
     def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
         columns = assignment_columns(template, column_types(template))
-        assignments.publish(self.store.assignments(carrier), version, columns, change)
-        self._versions[carrier] = version
-        present = self._present.setdefault(carrier, {}) if change.since is not None else {}
-        present |= dict.fromkeys(int(str(row["_fragment"])) for row in change.added)
-        for fragment in change.removed:
-            present.pop(fragment, None)
-        self._present[carrier] = present
+        assignments.publish(self._store.assignments(carrier), version, columns, change)
+        super().publish(carrier, template, version, change)
 
     def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
-        self.store.open_epoch(carrier, epoch)
-        self.running[carrier] = template
-
-    def try_out(self, *asked: object) -> None:
-        raise AssertionError("nothing fails here")
-
-    def stop(self, carrier: str) -> None:
-        self.running.pop(carrier, None)
+        self._store.open_epoch(carrier, epoch)
+        super().start(carrier, template, epoch, banned)
 
     def run(self) -> None:
         """A micro-batch of each carrier."""
         for carrier, template in self.running.items():
-            number = self._batches[carrier] = self._batches.get(carrier, -1) + 1
-            present = list(self._present[carrier])
-            self._write(carrier, template, number, self.rng.sample(present, min(self.rows, len(present))))
-            now = self.now_us()
+            number, present = self.next_batch(carrier), list(self.tables[carrier])
+            self._write(carrier, template, number, self._rng.sample(present, min(self._rows, len(present))))
+            now = self._now_us()
             newest = (now,) * len(template.family.classes)
-            version, first = self._versions[carrier], number == 0
-            done = BatchDone(carrier, number, version, newest, now - HOUR_US, self.rows, (), 0, 0.1, {}, first)
-            self._news.append(done)
+            version, first = self.versions[carrier], number == 0
+            done = BatchDone(carrier, number, version, newest, now - HOUR_US, self._rows, (), 0, 0.1, {}, first)
+            self.news.append(done)
 
     def _write(self, carrier: str, template: Template, number: int, fragments: Sequence[int]) -> None:
-        folder = self.store.epoch(carrier, 0) / "results" / f"batch={number}"
+        folder = self._store.epoch(carrier, 0) / "results" / f"batch={number}"
         folder.mkdir(parents=True)
-        times = pa.array([self.now_us()] * len(fragments), TIME)
+        times = pa.array([self._now_us()] * len(fragments), TIME)
         own = {"_fragment": pa.array(fragments, pa.int32()), "_time": times, "_born": times}
         values = [f"c_i0_{name}" for _, name in template.columns] or ["g0", "a0"]
         made = {name: pa.array(range(len(fragments)), pa.int64()) for name in values}
         pq.write_table(pa.table(own | made), folder / "part-0.parquet")
         (folder / "_SUCCESS").touch()
-        seconds = self.now_us() / 1e6
+        seconds = self._now_us() / 1e6
         os.utime(folder / "part-0.parquet", (seconds, seconds))
-
-    def events(self) -> list[CarrierEvent]:
-        found, self._news = self._news, []
-        return found
-
-    def waiting(self, carrier: str) -> bool:
-        return False
-
-    def tick(self, carrier: str, input: int, event_us: int) -> None: ...
-
-    def finish_input(self, *, close: bool) -> None: ...
-
-    def settle(self, carriers: Sequence[str]) -> bool:
-        return True
-
-    def ping(self) -> None: ...
-
-    def forget(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Month:
@@ -284,7 +246,7 @@ class Month:
         journal.load()
         journal.close()
 
-    def _size(self) -> Size:
+    def _size(self) -> StoreSize:
         sizes = {"journal": 0, "assignments": 0, "results": 0, "sinks": 0, "other": 0}
         files = 0
         for folder, _, names in os.walk(self._store.root):
@@ -296,7 +258,7 @@ class Month:
         journal = Journal(self._store.journal, read_only=True)
         known, told = journal.load(ended=True), len(journal.history())
         journal.close()
-        return Size(sizes, {table: len(getattr(known, table)) for table in TABLES}, told, files)
+        return StoreSize(sizes, {table: len(getattr(known, table)) for table in TABLES}, told, files)
 
 
 def _ms(work: Callable[[], object]) -> float:

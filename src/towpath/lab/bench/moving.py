@@ -22,7 +22,7 @@ from towpath.control.decide.requests import Request
 from towpath.control.state.fence import UNDECIDED
 from towpath.errors import MoveRefused, RuntimeFailure
 from towpath.lab.bench import KIND_NAMES
-from towpath.lab.bench.endpoints import Faults, Size, compare, endpoints, job_on
+from towpath.lab.bench.endpoints import EndpointSize, Faults, compare, endpoints, job_on
 from towpath.lab.bench.feeder import Feeder
 from towpath.lab.bench.following import Follower
 from towpath.lab.bench.restarting import restarts
@@ -48,7 +48,7 @@ class MovingPlan:
     nodes: int = 3
     rate: int = 5000
     trigger_ms: int = 5000
-    size: Size = field(default_factory=Size)
+    size: EndpointSize = field(default_factory=EndpointSize)
     together: int = 20  # moves under way at the same time
     restarts: int = 3  # of a query written by hand
     large_s: tuple[int, ...] = (2, 8, 16)  # windows of the queries whose state differs in size
@@ -132,7 +132,7 @@ def run(plan: MovingPlan, say: Say) -> MovingReport:
             requests = _requests(plan, list(servers), say)
             say(f"starting {len(requests)} queries on {plan.nodes} nodes")
             running.engine.submit(requests)
-            running.engine.settle()  # rows that come meanwhile would take the CPU that starting carriers need
+            running.engine.finishing.settle()  # rows that come meanwhile would take the CPU that starting carriers need
             feeder.start()
             bench = _Bench(running, requests, plan, say)
             bench.keep_up()
@@ -188,7 +188,7 @@ class _Bench:
 
     def _state_rows(self, query: str) -> int:
         """Of one window: every group is a row of the state, and of the results."""
-        windows = pc.value_counts(read(self._engine.parts(query), with_time=True)["_time"])
+        windows = pc.value_counts(read(self._engine.answers.parts(query), with_time=True)["_time"])
         return max((window["counts"].as_py() for window in windows), default=0)
 
     def poll(self) -> None:
@@ -230,7 +230,7 @@ class _Bench:
         self._move_together([r for r in large if r not in still], still, afterwards_s)
 
     def _move_together(self, some: Sequence[Request], still: Sequence[Request], afterwards_s: float) -> None:
-        followed = {r.query.name: Follower(self._engine.parts, r.query.name) for r in (*some, *still)}
+        followed = {r.query.name: Follower(self._engine.answers.parts, r.query.name) for r in (*some, *still)}
         begun = time.monotonic()
         numbers = {r.query.name: n for r in some if (n := self._begin(r.query.name)) is not None}
         passed = self._watch(numbers, followed, begun, afterwards_s)
@@ -242,18 +242,18 @@ class _Bench:
 
     def _one_of_each(self, requests: Sequence[Request]) -> list[Request]:
         """Of each kind on each node, so that a slow node counts for those that stay, too."""
-        node_of = self._engine.controller.node_of
+        node_of = self._engine.controller.known.node_of
         return list({(_kind(r.query.name), node_of(self._fragment(r.query.name))): r for r in requests}.values())
 
     def _fragment(self, name: str) -> int:
         """Of a query that has been moved, the one that answers now."""
-        query = self._engine.controller.running(name)
+        query = self._engine.controller.queries.running.get(name)
         assert query is not None, "it was submitted"
         return self._engine.controller.state.parts_of(query.id)[-1].fragment
 
     def _begin(self, name: str) -> int | None:
         fragment = self._fragment(name)
-        others = [n for n in self._running.job.nodes if n != self._engine.controller.node_of(fragment)]
+        others = [n for n in self._running.job.nodes if n != self._engine.controller.known.node_of(fragment)]
         try:
             return self._engine.move_fragment(fragment, self._rng.choice(others))
         except MoveRefused:  # it shares its fragment with one that moves

@@ -16,7 +16,7 @@ from towpath.config.settings import NOW
 from towpath.control.decide.requests import Request
 from towpath.errors import RuntimeFailure
 from towpath.job import Job
-from towpath.lab.bench.endpoints import Size, endpoints, job_on
+from towpath.lab.bench.endpoints import EndpointSize, endpoints, job_on
 from towpath.lab.bench.feeder import Feeder, write
 from towpath.lab.bench.following import Follower
 from towpath.lab.bench.steps import Say
@@ -42,7 +42,7 @@ PATIENCE_S = 120.0
 
 @dataclass(frozen=True)
 class NodesPlan:
-    size: Size = field(default_factory=Size)
+    size: EndpointSize = field(default_factory=EndpointSize)
     share: float = 0.7  # of a core, for each node while throughput is measured
     files: int = 20  # of the backlog
     rows: int = 50_000  # of each file
@@ -144,12 +144,12 @@ def _process(folder: Path, servers: Mapping[str, Server], plan: NodesPlan, table
     with start(job) as running:
         running.engine.submit(_requests(job, list(servers), plan.queries))
         first.rename(data / first.name)
-        running.engine.settle()
+        running.engine.finishing.settle()
         with capped({server.pid: plan.share for server in servers.values()}):
             begun = time.monotonic()
             for file in others:
                 file.rename(data / file.name)
-            running.engine.settle()
+            running.engine.finishing.settle()
             return len(tables) * plan.files * plan.rows / (time.monotonic() - begun)
 
 
@@ -192,7 +192,7 @@ def _lose(folder: Path, servers: Mapping[str, Server], plan: NodesPlan, say: Say
     with Feeder(data, plan.rate, files=1) as feeder, start(job) as running:
         say("starting queries with one copy and with two")
         running.engine.submit([*_alerts(job, ALONE, victim, 1), *_alerts(job, TWICE, None, 2)])
-        running.engine.settle()
+        running.engine.finishing.settle()
         feeder.start()
         watch = _Watch(running, [f"{kind}-{n}" for kind in (ALONE, TWICE) for n in range(FOLLOWED)])
         watch.until(lambda: all(follower.arrivals for follower in watch.followers.values()))
@@ -202,7 +202,7 @@ def _lose(folder: Path, servers: Mapping[str, Server], plan: NodesPlan, say: Say
         say("killing a node")
         killed = time.time()
         os.killpg(servers[victim].pid, signal.SIGKILL)
-        watch.until(lambda: victim in running.engine.controller.lost_nodes)
+        watch.until(lambda: victim in running.engine.controller.known.lost)
         noticed_s = time.time() - killed
         watch.until(lambda: watch.all_since(killed) and time.time() > killed + plan.after_s)
         return watch.loss(begun + WARM_UP_S, killed, noticed_s, plan)
@@ -222,7 +222,7 @@ class _Watch:
 
     def __init__(self, running: Towpath, queries: Sequence[str]) -> None:
         self._running = running
-        self.followers = {name: Follower(running.engine.parts, name) for name in queries}
+        self.followers = {name: Follower(running.engine.answers.parts, name) for name in queries}
 
     def until(self, happened: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE_S

@@ -94,7 +94,7 @@ def _towpath(kind: WorkloadKind, folder: Path, cores: int) -> float:
     with start(replace(everything, streams=used)) as running:
         begin = time.monotonic()
         running.engine.submit([Request(query)])
-        running.engine.settle()
+        running.engine.finishing.settle()
         seconds = time.monotonic() - begin
     shutil.rmtree(work)
     return seconds

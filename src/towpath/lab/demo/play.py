@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 
-from towpath.api.monitor import Figures, Monitor, Rate
+from towpath.api.figures import Figures
+from towpath.api.monitor import Monitor, Rate
 from towpath.api.reader import Reader
 from towpath.api.running import start
 from towpath.control.journal.journal import Journal
 from towpath.control.state.fence import UNDECIDED, MoveStep
 from towpath.control.state.records import MoveRecord
 from towpath.job import QueryDef
-from towpath.lab.demo.check import Checked, check
 from towpath.lab.demo.market import RUSHED, Market
 from towpath.lab.demo.memory import resident_bytes
+from towpath.results import Part, read
 from towpath.runtime.carriers import CarrierEvent
+from towpath.schema import Catalog
 from towpath.store.layout import Store
+from towpath.verify import Checked, Oracle
+from towpath.verify.answer import AnswerVersion
 
 SAMPLE_ROWS = 5
 SHOWN_MOVES = 5
@@ -166,3 +173,18 @@ class Play:
         for name in self._market.leavers:
             self._running.withdraw(name)
             self._withdrawn += 1
+
+
+def check(reader: Reader, catalog: Catalog, recorded: duckdb.DuckDBPyConnection) -> Iterator[Checked]:
+    """All queries of a store against DuckDB's answers to the same SQL over the recorded streams, as the checks end."""
+
+    def compare(name: str, versions: Sequence[AnswerVersion], parts: list[Part]) -> Checked:
+        with recorded.cursor() as database:
+            return Oracle(catalog, lambda _: database).check(name, versions, read(parts))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        pending = [
+            pool.submit(compare, q.name, reader.versions(q.name), reader.parts(q.name)) for q in reader.queries()
+        ]
+        for future in pending:
+            yield future.result()

@@ -7,6 +7,7 @@ missed late rows that came afterwards: nobody waits for those. All others it has
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import duckdb
 import pyarrow as pa
@@ -17,7 +18,7 @@ from towpath.lab.testing.workload import Workload, database_of
 from towpath.lang import parse
 from towpath.lang.query import Query
 from towpath.schema import SchemaClass
-from towpath.verify import Difference, answer, differences, expected
+from towpath.verify import Difference, Oracle, differences, expected
 from towpath.verify.answer import AnswerVersion
 
 
@@ -30,19 +31,12 @@ class Batch:
 
     def complete(self, sql: str, from_us: int | None = None, *, settled: bool = True) -> pa.Table:
         """Of a query that stands from an event time on for ever; the answers' bounds are those that were asked for."""
-        query = self._parsed(sql)
+        query = parse(sql, self._recording.catalog)
         return expected(self._database(query, settled=settled), query, self._recording.catalog, from_us)
 
     def answers(self, versions: Sequence[AnswerVersion], *, settled: bool = True) -> pa.Table:
         """Of each version for the event times that it says it stood."""
-        return pa.concat_tables([self._answer(version, settled) for version in versions])
-
-    def _answer(self, version: AnswerVersion, settled: bool) -> pa.Table:
-        query = self._parsed(version.sql)
-        return answer(self._database(query, settled=settled), query, self._recording.catalog, version.validity)
-
-    def _parsed(self, sql: str) -> Query:
-        return parse(sql, self._recording.catalog)
+        return Oracle(self._recording.catalog, partial(self._database, settled=settled)).answers(versions)
 
     def _database(self, query: Query, *, settled: bool) -> duckdb.DuckDBPyConnection:
         """`settled`: a filter has all rows; else it has only those that nobody can have missed."""

@@ -50,7 +50,7 @@ def compare(
         sinks=_found({name: differences(results[name], table) for name, table in sinks.items()}),
         validity=_found(
             {
-                name: odd(workload.recording, query, running.engine.versions(name))
+                name: odd(workload.recording, query, running.engine.answers.versions(name))
                 for name, query in workload.queries.items()
             }
         ),
@@ -67,7 +67,7 @@ def _found(checked: Mapping[str, T | None]) -> dict[str, T]:
 
 
 def _wrong(running: Towpath, batch: Batch, workload: Workload, name: str, actual: pa.Table) -> Difference | None:
-    query, versions = workload.queries[name], running.engine.versions(name)
+    query, versions = workload.queries[name], running.engine.answers.versions(name)
     hands = len(running.job.nodes) == 1 and (query.submit == 0 or query.begins.now)  # it stays in the same ones
     certain = hands and query.goes_on
     if found := between(batch.answers(versions, settled=certain), batch.answers(versions), actual):

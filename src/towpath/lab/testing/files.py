@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from towpath.schema import Stream, Type
+from towpath.store import durable
 
 FORMATS = ("parquet", "csv", "json")
 DUCKDB = {
@@ -30,16 +31,15 @@ DUCKDB = {
 
 def write_file(table: pa.Table, path: Path) -> None:
     """In the format that the name ends with; it appears in one step."""
-    scratch = path.with_name(f".{path.name}")
-    match path.suffix:
-        case ".parquet":
-            pq.write_table(table, scratch)
-        case ".csv":
-            pyarrow.csv.write_csv(table, scratch)
-        case ".json":
-            lines = (json.dumps({name: _plain(value) for name, value in row.items()}) for row in table.to_pylist())
-            scratch.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    scratch.rename(path)
+    with durable.writing(path, lasting=False) as scratch:
+        match path.suffix:
+            case ".parquet":
+                pq.write_table(table, scratch)
+            case ".csv":
+                pyarrow.csv.write_csv(table, scratch)
+            case ".json":
+                lines = (json.dumps({name: _plain(value) for name, value in row.items()}) for row in table.to_pylist())
+                scratch.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def read_files(con: duckdb.DuckDBPyConnection, paths: Sequence[Path], stream: Stream) -> duckdb.DuckDBPyRelation:

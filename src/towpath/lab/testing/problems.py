@@ -26,7 +26,7 @@ UNARY: tuple[OperatorKind, ...] = ("filter", "project", "aggregate")
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ProblemSize:
     """The most that a random problem has."""
 
     nodes: int = 4
@@ -35,18 +35,18 @@ class Size:
     fragments: int = 4  # of a query
 
 
-SMALL = Size()
-TINY = Size(nodes=3, streams=3, queries=2, fragments=2)  # at most 3^4 placements, 6^4 with two copies
+SMALL = ProblemSize()
+TINY = ProblemSize(nodes=3, streams=3, queries=2, fragments=2)  # at most 3^4 placements, 6^4 with two copies
 
 
-def problems(size: Size = SMALL) -> SearchStrategy[Problem]:
+def problems(size: ProblemSize = SMALL) -> SearchStrategy[Problem]:
     """Valid problems. Hypothesis comes with the `dev` extra."""
     from hypothesis import strategies as st
 
     return st.randoms(use_true_random=False).map(lambda random: random_problem(random, size))
 
 
-def random_problem(random: Random, size: Size = SMALL) -> Problem:
+def random_problem(random: Random, size: ProblemSize = SMALL) -> Problem:
     """A valid problem in which everything that a problem can have is there now and then."""
     cluster = _cluster(random, random.randint(2, size.nodes))
     names = [node.name for node in cluster.nodes]

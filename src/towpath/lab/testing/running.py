@@ -123,13 +123,15 @@ def change_queries(running: Towpath, workload: Workload, phase: int, folder: Pat
 
 def answering(running: Towpath) -> int:
     controller = running.engine.controller
-    return len(controller.nodes) - len(controller.lost_nodes)
+    return len(controller.known.nodes) - len(controller.known.lost)
 
 
 def move_queries(running: Towpath, workload: Workload, nodes: Sequence[str], phase: int) -> None:
     """Every other query sets off for another node; those that cannot move now do not."""
     moving = (
-        n for n in running.engine.controller.running_names if n not in workload.queries or not workload.queries[n].stays
+        n
+        for n in running.engine.controller.queries.running
+        if n not in workload.queries or not workload.queries[n].stays
     )
     for number, name in enumerate(sorted(moving)):
         if len(nodes) > 1 and (number + phase) % 2:
@@ -146,10 +148,10 @@ def arrive(workload: Workload, folder: Path, phase: int) -> None:
 
 def settle(running: Towpath) -> None:
     """Until all that has arrived was read, by those who read the past, too."""
-    running.engine.settle()
+    running.engine.finishing.settle()
     running.poll()
-    while running.engine.controller.reads_past:
-        running.engine.settle()
+    while running.engine.controller.beginnings.behind:
+        running.engine.finishing.settle()
         running.poll()
 
 

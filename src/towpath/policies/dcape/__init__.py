@@ -9,15 +9,14 @@ suggestions, and those that stand the test into moves. A manager is to the one a
     redistribution/   which fragments go where, one a file
     validity    the query plan manager                   connections  Algorithm 4
     properties  open descriptions                        messages     what is sent, and its size
-    tiers       who manages whom                         export       statistics for a spreadsheet
-    upwards     what a manager tells the one above       relay        requests between tiers
+    tiers       who manages whom                         relay        requests between tiers
+    upwards     what a manager tells the one above
 """
 
 from __future__ import annotations
 
 from towpath.placement.problem import Placement, Problem
 from towpath.policies.dcape.agent import Agent
-from towpath.policies.dcape.export import reported
 from towpath.policies.dcape.manager import Manager
 from towpath.policies.dcape.options import Options
 from towpath.policies.dcape.tiers import ROOT, tiers
@@ -37,3 +36,13 @@ def actors(problem: Problem, placement: Placement, options: Options) -> Actors:
         made.append(Manager(tier, parent, problem, placement, options, turn=n / len(managers)))
         made += [Agent(node, tier.address, options.tolerance) for node in tier.below if isinstance(node, str)]
     return Actors(tuple(made), {node.name: node.name for node in nodes}, options.window, take_nodes=True)
+
+
+def reported(actors: Actors) -> list[dict[str, object]]:
+    """What was reported during a run, as a table that a spreadsheet opens (section 4.3).
+
+    Of the managers that agents report to, in the order of time; what went on upwards would only repeat it.
+    """
+    names = ("seconds", "kind", "name", "property", "value")
+    found = [row for actor in actors.actors if isinstance(actor, Manager) for row in actor.reported()]
+    return [dict(zip(names, row, strict=True)) for row in sorted(found, key=lambda row: row[0])]

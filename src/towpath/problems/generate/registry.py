@@ -21,7 +21,7 @@ from towpath.problems.generate.zhou import Zhou, zhou
 
 
 @dataclass(frozen=True)
-class Topology:
+class GeneratedTopology:
     parameters: type[Settings]
     make: Callable[[Any, int, Path], Cluster]  # parameters, seed, the folder that paths are relative to
 
@@ -32,10 +32,10 @@ class GeneratedWorkload:
     make: Callable[[Any, int, Cluster | None], Problem]  # parameters, seed, a cluster or None for the paper's
 
 
-TOPOLOGIES: Mapping[str, Topology] = {
-    "uniform": Topology(Uniform, lambda parameters, seed, folder: uniform(parameters)),
-    "transit_stub": Topology(TransitStub, lambda parameters, seed, folder: transit_stub(parameters, seed)),
-    "matrix": Topology(Matrix, lambda parameters, seed, folder: matrix(parameters, folder)),
+TOPOLOGIES: Mapping[str, GeneratedTopology] = {
+    "uniform": GeneratedTopology(Uniform, lambda parameters, seed, folder: uniform(parameters)),
+    "transit_stub": GeneratedTopology(TransitStub, lambda parameters, seed, folder: transit_stub(parameters, seed)),
+    "matrix": GeneratedTopology(Matrix, lambda parameters, seed, folder: matrix(parameters, folder)),
 }
 WORKLOADS: Mapping[str, GeneratedWorkload] = {
     "zhou": GeneratedWorkload(Zhou, zhou),

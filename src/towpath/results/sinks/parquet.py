@@ -26,10 +26,8 @@ class ParquetSink:
         final = self.folder / f"part-{step.name}.parquet"
         if final.exists():
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / f".tmp-{step.name}"  # no suffix: some tools take every *.parquet
-        pq.write_table(table, temporary)
-        durable.publish(temporary, final)
+        with durable.writing(final) as scratch:
+            pq.write_table(table, scratch)
 
 
 class ParquetSinkDef(SinkDef):

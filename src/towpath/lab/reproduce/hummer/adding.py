@@ -15,7 +15,7 @@ from towpath.problems.generate.hummer import Hummer, hummer
 
 
 @dataclass(frozen=True)
-class Budget:
+class SearchBudget:
     """Of one search; 0: any number."""
 
     evaluations: int = 0
@@ -28,7 +28,7 @@ class AddingCase:
     setting: Hummer
     weights: str  # of WEIGHTS
     steps: tuple[int, ...]  # numbers of queries
-    budget: Budget
+    budget: SearchBudget
     seed: int
 
 

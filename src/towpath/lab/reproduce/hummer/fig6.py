@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from towpath.lab.reproduce.hummer.adding import AddingCase, Budget, Snapshot, add_queries, last
+from towpath.lab.reproduce.hummer.adding import AddingCase, SearchBudget, Snapshot, add_queries, last
 from towpath.lab.reproduce.hummer.setting import ASSUMED, WEIGHTS
 from towpath.lab.reproduce.report import (
     ExperimentReport,
@@ -21,10 +21,10 @@ from towpath.problems.generate.hummer import Hummer
 
 SETTINGS: dict[Scale, Hummer] = {"tiny": Hummer(nodes=3, sources=4), "default": Hummer(), "full": Hummer()}
 STEPS: dict[Scale, tuple[int, ...]] = {"tiny": (2, 4), "default": (10, 20, 30), "full": (10, 20, 30)}
-BUDGETS: dict[Scale, Budget] = {
-    "tiny": Budget(evaluations=300),
-    "default": Budget(evaluations=50_000),
-    "full": Budget(seconds=30.0),
+BUDGETS: dict[Scale, SearchBudget] = {
+    "tiny": SearchBudget(evaluations=300),
+    "default": SearchBudget(evaluations=50_000),
+    "full": SearchBudget(seconds=30.0),
 }
 Runs = Mapping[str, Sequence[Sequence[tuple[Snapshot, Snapshot]]]]  # by weights; seed by seed, step by step
 

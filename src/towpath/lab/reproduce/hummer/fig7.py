@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, stdev
 
-from towpath.lab.reproduce.hummer.adding import AddingCase, Budget, Snapshot, add_queries
+from towpath.lab.reproduce.hummer.adding import AddingCase, SearchBudget, Snapshot, add_queries
 from towpath.lab.reproduce.hummer.setting import ASSUMED, WEIGHTS
 from towpath.lab.reproduce.report import Cell, ExperimentReport, Lines, Progress, Scale, Series, Statement, Table
 from towpath.lab.reproduce.runs import run_all
@@ -13,10 +13,10 @@ from towpath.problems.generate.hummer import Hummer
 
 SETTINGS: dict[Scale, Hummer] = {"tiny": Hummer(nodes=3, sources=4), "default": Hummer(), "full": Hummer()}
 STEPS: dict[Scale, int] = {"tiny": 4, "default": 30, "full": 30}
-BUDGETS: dict[Scale, Budget] = {
-    "tiny": Budget(evaluations=200),
-    "default": Budget(evaluations=10_000, patience=5_000),
-    "full": Budget(seconds=30.0, patience=100_000),
+BUDGETS: dict[Scale, SearchBudget] = {
+    "tiny": SearchBudget(evaluations=200),
+    "default": SearchBudget(evaluations=10_000, patience=5_000),
+    "full": SearchBudget(seconds=30.0, patience=100_000),
 }
 MEASURES: Mapping[str, tuple[str, Callable[[Snapshot], float]]] = {
     "Event buffers": ("MB", lambda s: s.memory / 1e6),

@@ -17,17 +17,17 @@ from towpath.problems.generate.hummer import Hummer, hummer
 
 
 @dataclass(frozen=True)
-class Size:
+class GapSize:
     queries: tuple[int, ...]
     seconds: tuple[float, float]  # of the processor, after which the gap is told
     proof: float  # seconds for each program of a proof
     setting: Hummer
 
 
-SIZES: dict[Scale, Size] = {
-    "tiny": Size((3, 6), (0.01, 0.1), 10.0, Hummer(nodes=3, sources=5)),
-    "default": Size((10, 20, 30), (1.0, 10.0), 60.0, Hummer()),
-    "full": Size((10, 20, 30), (1.0, 30.0), 600.0, Hummer()),
+SIZES: dict[Scale, GapSize] = {
+    "tiny": GapSize((3, 6), (0.01, 0.1), 10.0, Hummer(nodes=3, sources=5)),
+    "default": GapSize((10, 20, 30), (1.0, 10.0), 60.0, Hummer()),
+    "full": GapSize((10, 20, 30), (1.0, 30.0), 600.0, Hummer()),
 }
 MIGRATION = {"L + T + D": 0.0, "L + T + D + M": 1.0}  # w_M
 NEAR = 0.1  # a gap that counts as small
@@ -35,13 +35,13 @@ NEAR = 0.1  # a gap that counts as small
 
 @dataclass(frozen=True)
 class ProofCase:
-    size: Size
+    size: GapSize
     queries: int
 
 
 @dataclass(frozen=True)
 class GapCase:
-    size: Size
+    size: GapSize
     queries: int
     seed: int
     target: str  # of MIGRATION
@@ -112,7 +112,7 @@ def _gaps(best: Mapping[int, Optimum], by: By, queries: int, target: str, after:
     return [seen.costs[after] / bound - 1 for seen in by[queries, target]]
 
 
-def _statements(size: Size, best: Mapping[int, Optimum], by: By) -> tuple[Statement, ...]:
+def _statements(size: GapSize, best: Mapping[int, Optimum], by: By) -> tuple[Statement, ...]:
     return tuple(
         Statement.over(
             f"{queries} queries: (F - optimum) / optimum after {seconds:g} s, L + T + D",
@@ -125,7 +125,7 @@ def _statements(size: Size, best: Mapping[int, Optimum], by: By) -> tuple[Statem
     )
 
 
-def _table(size: Size, best: Mapping[int, Optimum], by: By) -> Table:
+def _table(size: GapSize, best: Mapping[int, Optimum], by: By) -> Table:
     first, last = size.seconds
     columns = (
         "queries",
@@ -164,7 +164,7 @@ def _table(size: Size, best: Mapping[int, Optimum], by: By) -> Table:
     return Table("Variable neighbourhood search against the optimum", columns, tuple(rows))
 
 
-def _bars(size: Size, best: Mapping[int, Optimum], by: By) -> Bars:
+def _bars(size: GapSize, best: Mapping[int, Optimum], by: By) -> Bars:
     series = []
     for after, seconds in enumerate(size.seconds):
         gaps = [[100 * g for g in _gaps(best, by, n, "L + T + D", after)] for n in size.queries]

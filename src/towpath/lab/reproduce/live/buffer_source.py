@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from towpath.config.nodes import NodeDef
 from towpath.job import Job, QueryDef, ResultsDef
 from towpath.schema import Column, Stream, Type
+from towpath.store import durable
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
 
@@ -75,7 +76,6 @@ class BufferSource:
         times = pa.array(np.full(len(keys), at_us), pa.timestamp("us", tz="UTC"))
         columns = [pa.array(keys), pa.array(kinds.astype(np.int32)), values, times]
         table = pa.table(dict(zip(COLUMNS[stream], columns, strict=True)))
-        scratch = self._folder / stream / f".{self._files:06}"
-        pq.write_table(table, scratch)
-        scratch.rename(self._folder / stream / f"{self._files:06}.parquet")
+        with durable.writing(self._folder / stream / f"{self._files:06}.parquet", lasting=False) as scratch:
+            pq.write_table(table, scratch)
         self._files += 1

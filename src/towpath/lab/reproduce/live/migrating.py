@@ -86,7 +86,7 @@ class Stage:
 
     def _carrier(self, query: str) -> str:
         state = self.running.engine.controller.state
-        record = self.running.engine.controller.running(query)
+        record = self.running.engine.controller.queries.running.get(query)
         assert record is not None, "it is in the job"
         return state.fragments[state.parts_of(record.id)[0].fragment].carrier
 

@@ -18,6 +18,7 @@ from towpath.placement.cluster import Cluster, Node
 from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
 from towpath.schema import Column, Type
 from towpath.schema import Stream as StreamSchema
+from towpath.store import durable
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
 
@@ -147,8 +148,7 @@ class LiveSource:
                 value: self._rng.random(rows),
                 "at": pa.array(times, pa.timestamp("us", tz="UTC")),
             }
-            scratch = self._folder / name / f".{self._chunks:06}"
-            pq.write_table(pa.table(columns), scratch)
-            scratch.rename(self._folder / name / f"{self._chunks:06}.parquet")
+            with durable.writing(self._folder / name / f"{self._chunks:06}.parquet", lasting=False) as scratch:
+                pq.write_table(pa.table(columns), scratch)
         self._chunks += 1
         self.newest_us = int(times[-1])

@@ -119,9 +119,9 @@ class _Shuttle:
 
     def _here(self) -> str:
         controller = self._running.engine.controller
-        query = controller.running(MOVED)
+        query = controller.queries.running.get(MOVED)
         assert query is not None, "it is in the job"
-        return controller.node_of(controller.state.parts_of(query.id)[0].fragment)
+        return controller.known.node_of(controller.state.parts_of(query.id)[0].fragment)
 
 
 def _moves(running: Towpath) -> int:

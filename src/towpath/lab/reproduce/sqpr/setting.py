@@ -43,7 +43,7 @@ ASSUMED = (
 
 
 @dataclass(frozen=True)
-class Size:
+class SqprSize:
     nodes: int
     queries: int
 
@@ -52,7 +52,7 @@ class Size:
         return self.nodes * STREAMS_PER_NODE
 
 
-SIZES: dict[Scale, Size] = {"tiny": Size(3, 12), "default": Size(8, 160), "full": Size(50, 1000)}
+SIZES: dict[Scale, SqprSize] = {"tiny": SqprSize(3, 12), "default": SqprSize(8, 160), "full": SqprSize(50, 1000)}
 
 
 def scaled_down(scale: Scale) -> tuple[str, ...]:
@@ -64,12 +64,12 @@ def scaled_down(scale: Scale) -> tuple[str, ...]:
     )
 
 
-def simulated(size: Size, seed: int) -> System:
+def simulated(size: SqprSize, seed: int) -> System:
     """The system of section V-A."""
     return constrained(workload(size, seed))
 
 
-def workload(size: Size, seed: int, streams: int = 0, theta: float = 1.0, ways: tuple[int, int] = (2, 4)) -> System:
+def workload(size: SqprSize, seed: int, streams: int = 0, theta: float = 1.0, ways: tuple[int, int] = (2, 4)) -> System:
     """Its queries, on nodes that have yet to be given limits."""
     parameters = Sqpr(nodes=size.nodes, streams=streams or size.streams, queries=size.queries, theta=theta, ways=ways)
     return with_join_orders(sqpr(parameters, seed))

@@ -31,23 +31,23 @@ EARLY, LATE = 0, 2  # the steps whose distributions the paper shows: after 50 an
 
 
 @dataclass(frozen=True)
-class Size:
+class SodaSize:
     hosts: int
     streams: int
     queries: int
     seconds: float  # for each query
 
 
-SIZES: dict[Scale, Size] = {
-    "tiny": Size(3, 12, 20, 1.0),
-    "default": Size(6, 120, 100, 2.0),
-    "full": Size(15, 300, 250, 30.0),
+SIZES: dict[Scale, SodaSize] = {
+    "tiny": SodaSize(3, 12, 20, 1.0),
+    "default": SodaSize(6, 120, 100, 2.0),
+    "full": SodaSize(15, 300, 250, 30.0),
 }
 
 
 @dataclass(frozen=True)
 class SodaCase:
-    size: Size
+    size: SodaSize
     seed: int
     planner: str
 
@@ -95,7 +95,7 @@ def measure(case: SodaCase) -> SodaSeen:
     )
 
 
-def _problem(size: Size, seed: int) -> Problem:
+def _problem(size: SodaSize, seed: int) -> Problem:
     parameters = Sqpr(
         nodes=size.hosts,
         streams=size.streams,
@@ -117,7 +117,7 @@ def _balancing(system: System) -> SqprWeights:
     return replace(weights_for(system.cluster), cpu=0.0)
 
 
-def _sqpr(problem: Problem, size: Size) -> list[tuple[System, Allocation]]:
+def _sqpr(problem: Problem, size: SodaSize) -> list[tuple[System, Allocation]]:
     system = with_join_orders(problem)
     rules = Rules(weights=_balancing(system))
     allocation, found = Allocation(), []
@@ -128,7 +128,7 @@ def _sqpr(problem: Problem, size: Size) -> list[tuple[System, Allocation]]:
     return found
 
 
-def _soda(problem: Problem, size: Size) -> list[tuple[System, Allocation]]:
+def _soda(problem: Problem, size: SodaSize) -> list[tuple[System, Allocation]]:
     system = replace(of_problem(problem).system, delivery=True)
     step = size.queries // STEPS
     planner = soda.Soda(system, SolveLimits(size.seconds * step, GAP), replace(soda.RULES, weights=_balancing(system)))
@@ -169,11 +169,11 @@ def _statements(seen: dict[str, list[SodaSeen]]) -> tuple[Statement, ...]:
     )
 
 
-def _submitted(size: Size) -> list[int]:
+def _submitted(size: SodaSize) -> list[int]:
     return [size.queries // STEPS * n for n in range(1, STEPS + 1)]
 
 
-def _table(seen: dict[str, list[SodaSeen]], size: Size) -> Table:
+def _table(seen: dict[str, list[SodaSeen]], size: SodaSize) -> Table:
     rows = tuple(
         (count, *(fmean(run.admitted[n] for run in runs) for runs in seen.values()))
         for n, count in enumerate(_submitted(size))
@@ -181,7 +181,7 @@ def _table(seen: dict[str, list[SodaSeen]], size: Size) -> Table:
     return Table("Queries admitted, means over the seeds", ("submitted", *seen), rows)
 
 
-def _admitted(seen: dict[str, list[SodaSeen]], size: Size) -> Lines:
+def _admitted(seen: dict[str, list[SodaSeen]], size: SodaSize) -> Lines:
     x = tuple(map(float, _submitted(size)))
     lines = [
         Series(name, tuple(np.mean([r.admitted for r in runs], axis=0).tolist()), x) for name, runs in seen.items()

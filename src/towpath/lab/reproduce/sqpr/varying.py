@@ -11,9 +11,9 @@ from towpath.lab.reproduce.sqpr.admitting import admitted_plot, admitted_table, 
 from towpath.lab.reproduce.sqpr.setting import (
     ASSUMED,
     SIZES,
-    Size,
     SqprCase,
     SqprSeen,
+    SqprSize,
     constrained,
     measure,
     scaled_down,
@@ -192,9 +192,9 @@ def fig6b(scale: Scale, seeds: Sequence[int], progress: Progress) -> ExperimentR
     return _report(scale, seen, statements, (_times_plot("streams per query", times),), table=False)
 
 
-def _size(scale: Scale, hosts: int) -> Size:
+def _size(scale: Scale, hosts: int) -> SqprSize:
     usual = SIZES[scale]
-    return Size(hosts, max(usual.queries * hosts // usual.nodes, 2))
+    return SqprSize(hosts, max(usual.queries * hosts // usual.nodes, 2))
 
 
 def busy_time(seen: SqprSeen) -> float:

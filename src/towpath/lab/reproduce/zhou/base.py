@@ -29,7 +29,7 @@ ASSUMED = (
 
 
 @dataclass(frozen=True)
-class Size:
+class ZhouSize:
     nodes: int
     queries: int
 
@@ -38,7 +38,7 @@ class Size:
         return f"{self.nodes} nodes and {self.queries} queries instead of 32 and 500"
 
 
-SIZES: dict[Scale, Size] = {"tiny": Size(3, 20), "default": Size(16, 250), "full": Size(32, 500)}
+SIZES: dict[Scale, ZhouSize] = {"tiny": ZhouSize(3, 20), "default": ZhouSize(16, 250), "full": ZhouSize(32, 500)}
 
 
 def scaled_down(scale: Scale) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def scaled_down(scale: Scale) -> tuple[str, ...]:
 class ZhouCase:
     """One simulation."""
 
-    size: Size
+    size: ZhouSize
     seconds: float
     seed: int
     options: Options | None = None  # None: nothing moves
