@@ -11,6 +11,7 @@ from towpath.config.settings import Settings
 from towpath.placement.cluster import Cluster
 from towpath.placement.problem import Problem
 from towpath.problems.generate.dcape import Dcape, dcape
+from towpath.problems.generate.geography import Geography, geography
 from towpath.problems.generate.hummer import Hummer, hummer
 from towpath.problems.generate.matrix import Matrix, matrix
 from towpath.problems.generate.sbon import Sbon, sbon
@@ -35,6 +36,7 @@ class GeneratedWorkload:
 TOPOLOGIES: Mapping[str, Topology] = {
     "uniform": Topology(Uniform, lambda parameters, seed, folder: uniform(parameters)),
     "transit_stub": Topology(TransitStub, lambda parameters, seed, folder: transit_stub(parameters, seed)),
+    "geography": Topology(Geography, lambda parameters, seed, folder: geography(parameters, seed)),
     "matrix": Topology(Matrix, lambda parameters, seed, folder: matrix(parameters, folder)),
 }
 WORKLOADS: Mapping[str, GeneratedWorkload] = {
