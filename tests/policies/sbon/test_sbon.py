@@ -44,7 +44,7 @@ def run(
 
 
 def test_an_operator_goes_to_where_its_springs_are_at_rest() -> None:
-    """By hand: rates 2000, 2000 and 1000 B/s draw it to (2 * 0 + 2 * 10 + 1 * 100) / 5 = 24 ms: m, at 30, is nearest."""
+    """By hand: rates 2000, 2000 and 1000 B/s draw it to (2 * 10 + 100) / 5 = 24 ms, near m."""
     problem = join(line(**LINE))
     outcome = run(problem, Placement.single({"q1": "far"}))
     assert outcome.placement.nodes == {"q1": ("m",)}

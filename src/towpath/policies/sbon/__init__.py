@@ -47,7 +47,7 @@ def actors(problem: Problem, placement: Placement, options: Options) -> Actors:
                 node,
                 nodes,
                 Holdings(node.name, node.cpu, catalogue, here, options.smoothing),
-                LatencyPosition(positions[number], error, others, make_filter, rng),
+                LatencyPosition(positions[number], error, others, options.neighbours, make_filter, rng),
                 options,
                 phase=float(rng.random()),
             )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 class Options:
     every: float = 60.0  # seconds between two evaluations of what a node runs
     sample: float = 10.0  # seconds between two latencies that a node measures
+    neighbours: int = 16  # random other nodes to which a node measures latencies, one at a time
     window: float = 10.0  # seconds between two measurements of loads and rates
     settle: float = 0.0  # seconds before the first evaluation, for coordinates to settle
     rounds: int = 400  # of measurements for the coordinates to begin with, from the latencies the problem states

@@ -17,21 +17,22 @@ class LatencyPosition:
         position: Position,
         error: float,
         others: Iterable[str],
+        neighbours: int,
         make_filter: Callable[[], PercentileFilter],
         rng: Generator,
     ) -> None:
         self.position = position
         self.error = error
-        self._others = list(others)
+        self._others = [str(node) for node in rng.permutation(list(others))]
+        self._neighbours = neighbours
         self._make_filter = make_filter
         self._filters: dict[str, PercentileFilter] = {}  # one for each link
         self._rng = rng
 
     def ping(self, at: float) -> tuple[str, Ping] | None:
-        """To a random other node."""
-        if not self._others:
-            return None
-        return self._others[int(self._rng.integers(len(self._others)))], Ping(at)
+        """To a random neighbour: a few nodes, so that each of their filters fills up soon."""
+        near = self._others[: self._neighbours]
+        return (near[int(self._rng.integers(len(near)))], Ping(at)) if near else None
 
     def answer(self, ping: Ping) -> Pong:
         return Pong(ping.sent, self.position, self.error)
