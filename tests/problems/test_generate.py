@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from towpath.placement.index import index
+from towpath.placement.index import index, latencies
 from towpath.placement.problem import Problem
 from towpath.placement.validate import validate
 from towpath.problems.generate import matrix as matrices
@@ -23,6 +23,7 @@ from towpath.problems.generate.drifting import write as write_series
 from towpath.problems.generate.geography import Geography, geography
 from towpath.problems.generate.hummer import hummer
 from towpath.problems.generate.matrix import Matrix, matrix
+from towpath.problems.generate.plane import Plane, plane
 from towpath.problems.generate.sbon import sbon
 from towpath.problems.generate.sqpr import sqpr
 from towpath.problems.generate.transit_stub import TransitStub, transit_stub
@@ -329,8 +330,8 @@ def test_latencies_drift_around_where_they_began() -> None:
 
 def test_no_drift_at_all() -> None:
     cluster = geography(Geography(nodes=5), 1)
-    for latencies in Drifting(node_spread=0, route_spread=0).slices(cluster, 3):
-        np.testing.assert_allclose(latencies, np.asarray(cluster.network.latencies))
+    for seconds in Drifting(node_spread=0, route_spread=0).slices(cluster, 3):
+        np.testing.assert_allclose(seconds, np.asarray(cluster.network.latencies))
 
 
 def test_every_load_is_as_likely() -> None:
@@ -346,3 +347,12 @@ def test_a_series_is_written_as_numbered_files(tmp_path: Path) -> None:
     assert [file.name for file in matrices.series(tmp_path)] == [f"{n}.txt" for n in range(1, 12)]
     for wrote, read in zip(made, matrices.slices(tmp_path), strict=True):
         np.testing.assert_allclose(read, wrote, atol=1e-6)
+
+
+def test_on_a_plane_distances_are_latencies() -> None:
+    cluster = plane(Plane(nodes=50, diameter=0.2), 1)
+    pairs = np.array([(a, b) for a in range(50) for b in range(50)])
+    found = latencies(cluster, pairs[:, 0], pairs[:, 1])
+    assert 0.1 < found.max() <= 0.2
+    assert cluster.latency("n1", "n9") == pytest.approx(found[8]) == pytest.approx(cluster.latency("n9", "n1"))
+    assert cluster.latency("n3", "n3") == 0

@@ -26,7 +26,7 @@ class Drifting:
     every: float = 300.0  # seconds between two slices
     node_spread: float = 0.1  # of the logarithm of a node's factor: congestion of its own line
     memory: float = 3_600.0  # seconds after which little is left of what a node's factor or load was
-    route_spread: float = 0.2  # of the logarithm of a route's factor
+    route_spread: float = 0.05  # of the logarithm of a route's factor
     route_life: float = 14_400.0  # seconds that a route stays on average
 
     def slices(self, cluster: Cluster, number: int, seed: int = 0) -> Iterator[Matrix]:

@@ -14,6 +14,7 @@ from towpath.problems.generate.dcape import Dcape, dcape
 from towpath.problems.generate.geography import Geography, geography
 from towpath.problems.generate.hummer import Hummer, hummer
 from towpath.problems.generate.matrix import Matrix, matrix
+from towpath.problems.generate.plane import Plane, plane
 from towpath.problems.generate.sbon import Sbon, sbon
 from towpath.problems.generate.sqpr import Sqpr, sqpr
 from towpath.problems.generate.transit_stub import TransitStub, transit_stub
@@ -37,6 +38,7 @@ TOPOLOGIES: Mapping[str, Topology] = {
     "uniform": Topology(Uniform, lambda parameters, seed, folder: uniform(parameters)),
     "transit_stub": Topology(TransitStub, lambda parameters, seed, folder: transit_stub(parameters, seed)),
     "geography": Topology(Geography, lambda parameters, seed, folder: geography(parameters, seed)),
+    "plane": Topology(Plane, lambda parameters, seed, folder: plane(parameters, seed)),
     "matrix": Topology(Matrix, lambda parameters, seed, folder: matrix(parameters, folder)),
 }
 WORKLOADS: Mapping[str, GeneratedWorkload] = {
