@@ -29,7 +29,7 @@ class Card:
     query: str
     signature: tuple[str, ...]  # of all its operators; empty if one has none
     operators: tuple[str, ...]
-    rates: Mapping[str, float]  # tuples that each operator takes in per second, as stated
+    stated: Mapping[str, tuple[float, float]]  # of each operator: tuples in per second, and its selectivity
     springs: tuple[Spring, ...]
     work: float  # seconds of work per second at cpu 1, as stated
     state_bytes: float
@@ -52,7 +52,7 @@ def cards(problem: Problem, placement: Placement) -> dict[str, Card]:
                 fragment.query,
                 tuple(s for s in signatures if s is not None) if None not in signatures else (),
                 tuple(o.name for o in fragment.operators),
-                {o.name: rate_in[o.name] for o in fragment.operators},
+                {o.name: (rate_in[o.name], o.selectivity) for o in fragment.operators},
                 tuple(springs[fragment.name]),
                 work[fragment.name],
                 state[fragment.name],

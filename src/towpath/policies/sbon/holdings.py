@@ -6,6 +6,7 @@ nothing is forgotten when the node that it came from is lost.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -51,6 +52,16 @@ class Holdings:
         self._coming: dict[str, tuple[str, float]] = {}  # by fragment: from where, and its work
         self._background: float | None = None  # load that is not of these fragments
         self.memory = 0.0
+        self._count()
+
+    def _count(self) -> None:
+        """What follows from what is here: asked for often, by each of thousands of fragments."""
+        groups: dict[object, list[Card]] = {}
+        for card in map(self._catalogue.__getitem__, self._here):
+            groups.setdefault(card.signature or card.fragment, []).append(card)
+        self._groups = [Body(tuple(group)) for group in groups.values()]
+        self._own = sum(map(self.work, self._groups)) / self._cpu if self._cpu else 0.0
+        self._inward = Counter(flow for body in self._groups for flow in _inward(body))
 
     @property
     def fragments(self) -> tuple[str, ...]:
@@ -62,6 +73,7 @@ class Holdings:
         self._coming = {name: coming for name, coming in self._coming.items() if name not in self._here}
         for name, new in statistics.operators.items():
             self._seen[name] = self._smoothed(name, new)
+        self._count()
         if (node := statistics.nodes.get(self._node)) is not None:
             other = max(node.load - self._own, 0.0)
             before = other if self._background is None else self._background
@@ -74,15 +86,13 @@ class Holdings:
         coming = sum(work for _, work in self._coming.values())
         return (self._background or 0.0) + self._own + (coming / self._cpu if self._cpu else 0.0)
 
-    @property
-    def _own(self) -> float:
-        return sum(map(self.work, self._groups())) / self._cpu if self._cpu else 0.0
-
     def _smoothed(self, name: str, new: OperatorStatistics) -> OperatorStatistics:
-        """Rates begin with what the problem states."""
-        share, old = self._smoothing, self._seen.get(name)
-        stated = self._of_operator[name].rates[name] if name in self._of_operator else new.rate
-        rate, selectivity = (stated, new.selectivity) if old is None else (old.rate, old.selectivity)
+        """Beginning with what the problem states: a first window may have little in it."""
+        share, old, card = self._smoothing, self._seen.get(name), self._of_operator.get(name)
+        if old is not None:
+            rate, selectivity = old.rate, old.selectivity
+        else:
+            rate, selectivity = (new.rate, new.selectivity) if card is None else card.stated[name]
         return OperatorStatistics(
             rate + share * (new.rate - rate),
             selectivity + share * (new.selectivity - selectivity),
@@ -92,6 +102,7 @@ class Holdings:
 
     def gave(self, fragment: str) -> None:
         self._here.pop(fragment, None)
+        self._count()
 
     def expect(self, fragment: str, sender: str, work: float) -> None:
         if work > 0 and fragment not in self._here:
@@ -108,17 +119,11 @@ class Holdings:
 
     def bodies(self) -> list[Body]:
         """Those that may move: of equal fragments all or none."""
-        return [body for body in self._groups() if all(card.movable for card in body.cards)]
-
-    def _groups(self) -> list[Body]:
-        groups: dict[object, list[Card]] = {}
-        for card in map(self._catalogue.__getitem__, self._here):
-            groups.setdefault(card.signature or card.fragment, []).append(card)
-        return [Body(tuple(group)) for group in groups.values()]
+        return [body for body in self._groups if all(card.movable for card in body.cards)]
 
     def rate(self, spring: Spring, card: Card) -> float:
         """Bytes per second over a link, as measured; before that, as stated."""
-        seen, stated = self._seen.get(spring.operator), card.rates[spring.operator]
+        seen, (stated, _) = self._seen.get(spring.operator), card.stated[spring.operator]
         if seen is None:
             return spring.rate
         if not spring.inward:
@@ -132,7 +137,9 @@ class Holdings:
         return sum(s.rate * s.cost for s in seen) if len(seen) == len(card.operators) else card.work
 
     def flows_of_others(self, body: Body) -> set[str]:
-        """What comes to this node for other operators."""
-        own = {card.fragment for card in body.cards}
-        others = (self._catalogue[name] for name in self._here if name not in own)
-        return {spring.flow for card in others for spring in card.springs if spring.inward}
+        """What comes to this node for other operators, too."""
+        return {flow for flow in _inward(body) if self._inward[flow] > 1}
+
+
+def _inward(body: Body) -> set[str]:
+    return {spring.flow for spring in body.springs if spring.inward}
