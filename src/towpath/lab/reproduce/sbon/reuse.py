@@ -57,15 +57,14 @@ def reuse(scale: Scale, seeds: Sequence[int], progress: Progress) -> ExperimentR
         tables=(_table(seen),),
         plots=(_bars(seen),),
         scaled_down=("the placement alone: nothing runs, where the paper measured on PlanetLab",),
-        assumed=ASSUMED,
+        assumed=(*ASSUMED, f"a seed stands for {size.draws} draws of nodes and latencies"),
         explained=EXPLAINED,
     )
 
 
 ASSUMED = (
     "PlanetLab's latencies are not in the paper: those of the topology `geography` are used, with producers on random "
-    f"nodes in Europe and consumers on random ones at America's west coast; a seed stands for {SIZES['default'].draws} "
-    "such draws",
+    "nodes in Europe and consumers on random ones at America's west coast",
     '"four pairs of queries" are read as four queries, each with and without reuse',
     "producers and the aggregate are as in section 4.2: a packet a second, of which a quarter leaves the aggregate",
     "queries share an aggregate if relaxation, with reuse, has put it on one node for them. The shared aggregate and "
