@@ -89,3 +89,39 @@ def test_a_mistake_is_told(case: str) -> None:
     result = simulate(*options)
     assert result.exit_code == code, result.output
     assert text in " ".join(result.output.split())
+
+
+def series(folder: Path, *matrices: str) -> str:
+    for number, text in enumerate(matrices, 1):
+        (folder / f"{number}.txt").write_text(text, encoding="utf-8")
+    return str(folder)
+
+
+def rows(nodes: int, milliseconds: int) -> str:
+    """Round-trip times, the same between all."""
+    return "\n".join(" ".join("0" if a == b else str(milliseconds) for a in range(nodes)) for b in range(nodes))
+
+
+def test_latencies_change_with_a_numbered_series(tmp_path: Path) -> None:
+    delays = []
+    for name, later in (("same", 2), ("slower", 400)):
+        (tmp_path / name).mkdir()
+        folder = series(tmp_path / name, rows(4, 2), rows(4, later))
+        result = simulate("--planner", "producer", "--latencies", folder, "--slice", "1", "--out", str(tmp_path / name))
+        assert result.exit_code == 0, result.output
+        delays.append(pd.read_parquet(tmp_path / name / "paths.parquet")["delay_max"].max())
+    assert delays[1] > delays[0] + 0.15, "half of 400 ms more, at least once"
+
+
+@pytest.mark.parametrize(
+    ("matrices", "told"),
+    [
+        ((), "holds no numbered files"),
+        (("1 2\n3",), "is no matrix of numbers"),
+        ((rows(3, 2),), "1.txt has 3 rows, expected one for each of the 4 nodes"),
+    ],
+)
+def test_a_series_that_does_not_fit_is_refused(matrices: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    result = simulate("--planner", "producer", "--latencies", series(tmp_path, *matrices))
+    assert result.exit_code == 1
+    assert told in " ".join(result.output.split())

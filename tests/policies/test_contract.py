@@ -28,6 +28,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "zhou": {"tau": 2, "delta": 4, "refresh": 10},
     "replan": {"every": 4, "window": 2},
     "hummer": {"every": 4, "window": 2, "migration": 0.0, "duplication": 0.0, "evaluations": 300},
+    "sbon": {"every": 4, "window": 2, "sample": 2, "smoothing": 1.0},
 }
 # What each must have heard, or nothing was tried; a policy that is not named here is held to the contract all the same.
 HEARS = {
@@ -35,6 +36,7 @@ HEARS = {
     "zhou": {"Started", "Woken", "Arrived", "Measured", "MoveDone", "NodeLost", "NodeJoined"},
     "replan": {"Started", "Woken", "Measured", "MoveDone"},
     "hummer": {"Started", "Woken", "Measured", "MoveDone", "NodeLost", "NodeJoined"},
+    "sbon": {"Started", "Woken", "Arrived", "Measured", "MoveDone", "NodeLost", "NodeJoined"},
 }
 SECONDS = 60
 EMPTY, FULL = (3, 5), (40, 50)  # when node c is lost and back: before anything is there, and later

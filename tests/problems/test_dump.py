@@ -12,6 +12,7 @@ from towpath.placement.problem import Placement, Problem
 from towpath.problems import dump, load, write
 from towpath.problems.dump import write_placement
 from towpath.problems.generate.dcape import Dcape, dcape
+from towpath.problems.generate.plane import Plane, plane
 from towpath.problems.generate.sbon import Sbon, sbon
 from towpath.problems.generate.sqpr import Sqpr, sqpr
 from towpath.problems.generate.transit_stub import TransitStub, transit_stub
@@ -43,11 +44,11 @@ PROBLEMS = {
 def same(one: Problem, other: Problem) -> bool:
     """A matrix has no equality that is true or false."""
     networks = [p.cluster.network for p in (one, other)]
-    plain = [replace(network, latencies=None, next_hops=None) for network in networks]
+    plain = [replace(network, latencies=None, next_hops=None, positions=None) for network in networks]
     bare = [replace(p, cluster=Cluster(p.cluster.nodes, n)) for p, n in zip((one, other), plain, strict=True)]
     return bare[0] == bare[1] and all(
         np.array_equal(*(np.array(getattr(network, matrix), dtype=float) for network in networks), equal_nan=True)
-        for matrix in ("latencies", "next_hops")
+        for matrix in ("latencies", "next_hops", "positions")
     )
 
 
@@ -72,6 +73,15 @@ def test_latencies_are_written_beside(tmp_path: Path, kind: str) -> None:
         dump(problem)
     write(problem, tmp_path / "problem.yaml", kind)
     assert same(load(tmp_path / "problem.yaml"), problem)
+
+
+def test_positions_are_written_beside(tmp_path: Path) -> None:
+    problem = sbon(Sbon(queries=3), 1, plane(Plane(nodes=12), 1))
+    write(problem, tmp_path / "problem.yaml")
+    assert same(load(tmp_path / "problem.yaml"), problem)
+    np.save(tmp_path / "problem.positions.npy", np.zeros((11, 2)))
+    with pytest.raises(ProblemFileError, match="a row of finite numbers for each of the 12 nodes, got 11 x 2 float64"):
+        load(tmp_path / "problem.yaml")
 
 
 def test_routes_that_lead_nowhere_are_refused(tmp_path: Path) -> None:

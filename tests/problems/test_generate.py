@@ -12,14 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from towpath.placement.index import index
+from towpath.placement.index import index, latencies
 from towpath.placement.problem import Problem
 from towpath.placement.validate import validate
 from towpath.problems.generate import matrix as matrices
 from towpath.problems.generate.dcape import PLANS, Dcape, dcape
 from towpath.problems.generate.draw import spread, zipf
+from towpath.problems.generate.drifting import Drifting
+from towpath.problems.generate.drifting import write as write_series
+from towpath.problems.generate.geography import Geography, geography
 from towpath.problems.generate.hummer import hummer
 from towpath.problems.generate.matrix import Matrix, matrix
+from towpath.problems.generate.plane import Plane, plane
 from towpath.problems.generate.sbon import sbon
 from towpath.problems.generate.sqpr import sqpr
 from towpath.problems.generate.transit_stub import TransitStub, transit_stub
@@ -292,3 +296,63 @@ def test_hummer_is_as_the_paper_says() -> None:
     assert set(Counter(inputs[0] for inputs in read).values()) == {9}
     # Ten events of 250 bytes make an input: as many bytes per second come out as go in.
     assert index(problem).bytes_out[:].tolist() == pytest.approx([250.0] * 10 + [250.0, 275.0, 250.0] * 30)
+
+
+# --- geography and drift ---------------------------------------------------------------------------------------------
+
+
+def test_geography_is_as_far_as_light_in_fibre() -> None:
+    """Boston to Barcelona: about 5,880 km, 29.4 ms in fibre, without detours and access."""
+    cluster = geography(Geography(detour=1, detour_spread=0, access=0), cities=["Boston", "Barcelona", "Boston"])
+    assert cluster.latency("n1", "n2") == pytest.approx(0.0294, abs=0.0003)
+    assert cluster.latency("n1", "n3") == 0
+    assert [node.properties["region"] for node in cluster.nodes] == ["us-east", "europe", "us-east"]
+
+
+def test_geography_is_drawn_by_seed() -> None:
+    one, again, other = (geography(Geography(nodes=40), seed) for seed in (1, 1, 2))
+    assert one.network.latencies is not None and again.network.latencies is not None
+    np.testing.assert_array_equal(one.network.latencies, again.network.latencies)
+    np.testing.assert_array_equal(one.network.latencies, one.network.latencies.T)
+    assert [n.properties for n in one.nodes] != [n.properties for n in other.nodes]
+
+
+def test_latencies_drift_around_where_they_began() -> None:
+    cluster = geography(Geography(nodes=30), 1)
+    drifting = Drifting(node_spread=0.1, route_spread=0.2)
+    base = np.asarray(cluster.network.latencies, dtype=float)
+    apart = np.triu_indices(30, 1)
+    logs = np.array([np.log(m[apart] / base[apart]) for m in drifting.slices(cluster, 200, 3)])
+    assert logs.std() == pytest.approx(np.sqrt(2 * 0.1**2 + 0.2**2), rel=0.1), "two nodes and a route"
+    assert logs.mean() == pytest.approx(0.0, abs=0.03)
+    assert np.abs(np.diff(logs, axis=0)).mean() < 0.5 * np.abs(logs[100:] - logs[:100]).mean(), "little by little"
+
+
+def test_no_drift_at_all() -> None:
+    cluster = geography(Geography(nodes=5), 1)
+    for seconds in Drifting(node_spread=0, route_spread=0).slices(cluster, 3):
+        np.testing.assert_allclose(seconds, np.asarray(cluster.network.latencies))
+
+
+def test_every_load_is_as_likely() -> None:
+    loads = np.array(list(Drifting(every=3600, memory=600).loads(50, 200, 0.8, 1)))
+    np.testing.assert_allclose(np.quantile(loads, [0.25, 0.5, 0.75]), [0.2, 0.4, 0.6], atol=0.02)
+    assert loads.min() >= 0 and loads.max() <= 0.8
+
+
+def test_a_series_is_written_as_numbered_files(tmp_path: Path) -> None:
+    cluster = geography(Geography(nodes=4), 1)
+    made = list(Drifting().slices(cluster, 11, 1))
+    write_series(tmp_path, made)
+    assert [file.name for file in matrices.series(tmp_path)] == [f"{n}.txt" for n in range(1, 12)]
+    for wrote, read in zip(made, matrices.slices(tmp_path), strict=True):
+        np.testing.assert_allclose(read, wrote, atol=1e-6)
+
+
+def test_on_a_plane_distances_are_latencies() -> None:
+    cluster = plane(Plane(nodes=50, diameter=0.2), 1)
+    pairs = np.array([(a, b) for a in range(50) for b in range(50)])
+    found = latencies(cluster, pairs[:, 0], pairs[:, 1])
+    assert 0.1 < found.max() <= 0.2
+    assert cluster.latency("n1", "n9") == pytest.approx(found[8]) == pytest.approx(cluster.latency("n9", "n1"))
+    assert cluster.latency("n3", "n3") == 0

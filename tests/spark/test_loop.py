@@ -27,9 +27,19 @@ QUERIES = {f"q{n}": f"SELECT k, v FROM s WHERE v > {n * 100}" for n in range(6)}
 OPTIONS = {"every": 1, "window": 0.2, "at_once": 3}
 CONTROL = {"policy": "dcape", "options": OPTIONS, "every": "200 ms"}
 # Of every policy that moves something: options with which it soon does, and what its actors hear of it.
-RESTLESS = {"dcape": OPTIONS, "zhou": {"tau": 0.2, "delta": 1}, "replan": {"every": 1, "window": 0.2}}
+RESTLESS = {
+    "dcape": OPTIONS,
+    "zhou": {"tau": 0.2, "delta": 1},
+    "replan": {"every": 1, "window": 0.2},
+    "sbon": {"every": 1, "sample": 1, "window": 0.2, "smoothing": 1.0},
+}
 MOVED = {"Started", "Woken", "Measured", "MoveDone"}
-HEARS = {"dcape": MOVED | {"Arrived", "NodeLost"}, "zhou": MOVED | {"Arrived", "NodeLost"}, "replan": MOVED}
+HEARS = {
+    "dcape": MOVED | {"Arrived", "NodeLost"},
+    "zhou": MOVED | {"Arrived", "NodeLost"},
+    "replan": MOVED,
+    "sbon": MOVED | {"Arrived", "NodeLost"},
+}
 ANYWHERE = ("local", "other", "auto1")
 # Whatever the load is, it is too much.
 SCALING = {"start": "local", "max": 2, "above": 1e-6, "below": 0, "after": "1 second"}

@@ -20,7 +20,7 @@ from towpath.errors import TowpathError
 from towpath.extras import require
 
 if TYPE_CHECKING:  # the simulator takes a second to import, which `towpath --help` need not pay
-    from towpath.lab.sim import Simulation, SimulationOutcome
+    from towpath.lab.sim import Drift, Simulation, SimulationOutcome
     from towpath.placement.problem import Placement, Problem
 
 LINE_EVERY_S = 5.0  # where there is no terminal to draw a bar on
@@ -41,6 +41,21 @@ LINE_EVERY_S = 5.0  # where there is no terminal to draw a bar on
     "--move", type=click.Choice(["pause", "fence"]), default="pause", show_default=True, help="How they move."
 )
 @click.option(
+    "--latencies",
+    "slices",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Latencies that change: a folder with a numbered series of matrix files.",
+)
+@click.option(
+    "--slice",
+    "slice_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="How many seconds each matrix of --latencies holds.",
+)
+@click.option(
     "--window", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="In seconds."
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write tables and plots to this folder.")
@@ -56,6 +71,8 @@ def command(
     arrivals: Literal["constant", "poisson"],
     service: Literal["fixed", "exponential", "uniform"],
     move: Literal["pause", "fence"],
+    slices: Path | None,
+    slice_seconds: float,
     window: float,
     out: Path | None,
     kind: Literal["parquet", "csv"],
@@ -90,6 +107,7 @@ def command(
             seed=seed or 0,
             profile=Profile(arrivals),
             service=service,
+            faults=_drifts(slices, slice_seconds, problem),
             move=move,
             record=window,
         )
@@ -102,6 +120,25 @@ def command(
     if stopped:
         MESSAGES.print(f"stopped at {outcome.seconds:.3f} of {seconds:g} simulated seconds")
         click.get_current_context().exit(STOPPED)
+
+
+def _drifts(folder: Path | None, seconds: float, problem: Problem) -> list[Drift]:
+    from towpath.lab.sim import drift
+    from towpath.problems.generate import matrix
+
+    if folder is None:
+        return []
+    files, nodes = matrix.series(folder), len(problem.cluster.nodes)
+    if not files:
+        raise TowpathError(f"{folder} holds no numbered files, such as 1.txt; name a folder with a series of matrices")
+    try:
+        found = [matrix.read(file) for file in files]
+    except ValueError as error:
+        raise TowpathError(f"{error}; write round-trip times in ms with spaces between, a row for each node") from error
+    for file, latencies in zip(files, found, strict=True):
+        if len(latencies) != nodes:
+            raise TowpathError(f"{file} has {len(latencies)} rows, expected one for each of the {nodes} nodes")
+    return drift(found, seconds)
 
 
 def _settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:

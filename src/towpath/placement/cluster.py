@@ -36,7 +36,7 @@ class NetworkLink:
 
 @dataclass(frozen=True)
 class Network:
-    """Every pair of nodes is linked: by a link of its own, else by the latency matrix, else by the default."""
+    """Every pair of nodes is linked: by a link of its own, else by the latency matrix or the positions, else alike."""
 
     latency: float = 0.0
     bandwidth: float = inf
@@ -44,6 +44,8 @@ class Network:
     latencies: NDArray[np.float32] | None = None  # seconds, by position in the cluster's nodes; NaN is unknown
     # Row by target, column by source: the node that a packet goes to next, itself at the target; None if unknown.
     next_hops: NDArray[np.int32] | None = None
+    # Of nodes that are too many for a matrix, a row for each: latencies are the distances between them, in seconds.
+    positions: NDArray[np.float64] | None = None
 
     @cached_property
     def by_pair(self) -> Mapping[tuple[str, str], NetworkLink]:
@@ -67,6 +69,9 @@ class Cluster:
             return link.latency
         if self.network.latencies is not None:
             return float(self.network.latencies[self.position[source], self.position[target]])
+        if self.network.positions is not None:
+            one, other = self.network.positions[[self.position[source], self.position[target]]]
+            return float(np.linalg.norm(one - other))
         return self.network.latency
 
     def route(self, source: str, target: str) -> tuple[str, ...]:

@@ -213,10 +213,13 @@ def levels(sources: Ints, readers: Ints, count: int) -> Iterable[Ints]:
 
 def latencies(cluster: Cluster, sources: Ints, targets: Ints) -> Floats:
     """`Cluster.latency` of many pairs of nodes, by position."""
-    if cluster.network.latencies is None:
-        found = np.full(len(sources), cluster.network.latency)
+    network = cluster.network
+    if network.latencies is not None:
+        found = network.latencies[sources, targets].astype(np.float64)
+    elif network.positions is not None:
+        found = np.asarray(np.linalg.norm(network.positions[sources] - network.positions[targets], axis=-1))
     else:
-        found = cluster.network.latencies[sources, targets].astype(np.float64)
+        found = np.full(len(sources), network.latency)
     _overrule(cluster, sources, targets, found, [link.latency for link in cluster.network.by_pair.values()])
     found[sources == targets] = 0.0
     return found

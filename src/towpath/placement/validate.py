@@ -89,6 +89,10 @@ def _cluster(cluster: Cluster) -> Iterator[Violation]:
         for end in (link.source, link.target):
             if end not in cluster.position:
                 yield _unknown_node(f"link {link.source} -> {link.target}", "connects", end)
+    positions = cluster.network.positions
+    if positions is not None and (positions.ndim != 2 or len(positions) != len(cluster.nodes)):
+        text = f"positions have the shape {positions.shape}, expected a row for each of {len(cluster.nodes)} nodes"
+        yield Violation("number", "network", text)
     matrix = cluster.network.latencies
     wanted = (len(cluster.nodes), len(cluster.nodes))
     if matrix is not None and matrix.shape != wanted:

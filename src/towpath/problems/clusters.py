@@ -49,7 +49,7 @@ def _network(reader: ProblemReader, section: Any, nodes: int) -> Network:
     if entry is None:
         return Network()
     links = tuple(_links(reader, entry))
-    matrices = _latencies(reader, entry, nodes), _next_hops(reader, entry, nodes)
+    matrices = _latencies(reader, entry, nodes), _next_hops(reader, entry, nodes), _positions(reader, entry, nodes)
     return Network(entry.latency, entry.bandwidth, links, *matrices)
 
 
@@ -100,6 +100,23 @@ def _next_hops(reader: ProblemReader, network: NetworkEntry, nodes: int) -> NDAr
         reader.refuse("network.next_hops", message, "write the routes again, or leave next_hops out")
         return None
     return found.astype(np.int32)
+
+
+def _positions(reader: ProblemReader, network: NetworkEntry, nodes: int) -> NDArray[np.float64] | None:
+    if network.positions is None:
+        return None
+    path = reader.folder / network.positions
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        reader.refuse("network.positions", f"{path} cannot be read: {error}", "an .npy file of numbers")
+        return None
+    numbers = np.issubdtype(found.dtype, np.number)
+    if found.ndim != 2 or len(found) != nodes or not numbers or not np.isfinite(found).all():
+        message = f"expected a row of finite numbers for each of the {nodes} nodes, got {_shape(found)}"
+        reader.refuse("network.positions", message, "write the positions again, or leave them out")
+        return None
+    return found.astype(np.float64)
 
 
 def _shape(found: NDArray[Any]) -> str:

@@ -18,7 +18,7 @@ from towpath.placement.cluster import NetworkLink, Node
 from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
 from towpath.problems.tables import KINDS, PROPERTY
 
-MATRICES = ("latencies", "next_hops")  # each in a file of its own
+MATRICES = ("latencies", "next_hops", "positions")  # each in a file of its own
 
 
 def dump(problem: Problem) -> str:

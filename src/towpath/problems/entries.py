@@ -62,6 +62,7 @@ class NetworkEntry(Settings):
     links: Any = None  # read one by one, or from a table
     latencies: str | None = None
     next_hops: str | None = None
+    positions: str | None = None
 
 
 class StreamEntry(Settings):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from towpath.lab.sim.encode import Service, Services
-from towpath.lab.sim.faults import Crash, Cut, Drift, Fault, random_walk
+from towpath.lab.sim.faults import Crash, Cut, Drift, Fault, drift, random_walk
 from towpath.lab.sim.moves import Protocol
 from towpath.lab.sim.outcome import SimulationOutcome
 from towpath.lab.sim.runtime import Progress, Simulation
@@ -27,6 +27,7 @@ __all__ = [
     "Simulation",
     "SimulationOutcome",
     "bursts",
+    "drift",
     "random_walk",
     "simulate",
 ]

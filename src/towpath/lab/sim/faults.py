@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,11 @@ class Drift:
 
 
 Fault = Crash | Cut | Drift
+
+
+def drift(slices: Iterable[NDArray[np.floating[Any]]], every: float) -> list[Drift]:
+    """A series of latencies: the first slice holds from the start, each other one as many times `every` later."""
+    return [Drift(number * every, latencies) for number, latencies in enumerate(slices)]
 
 
 def random_walk(cluster: Cluster, every: float, seconds: float, spread: float, seed: int = 0) -> Sequence[Drift]:

@@ -11,8 +11,10 @@ from towpath.config.settings import Settings
 from towpath.placement.cluster import Cluster
 from towpath.placement.problem import Problem
 from towpath.problems.generate.dcape import Dcape, dcape
+from towpath.problems.generate.geography import Geography, geography
 from towpath.problems.generate.hummer import Hummer, hummer
 from towpath.problems.generate.matrix import Matrix, matrix
+from towpath.problems.generate.plane import Plane, plane
 from towpath.problems.generate.sbon import Sbon, sbon
 from towpath.problems.generate.sqpr import Sqpr, sqpr
 from towpath.problems.generate.transit_stub import TransitStub, transit_stub
@@ -35,6 +37,8 @@ class GeneratedWorkload:
 TOPOLOGIES: Mapping[str, GeneratedTopology] = {
     "uniform": GeneratedTopology(Uniform, lambda parameters, seed, folder: uniform(parameters)),
     "transit_stub": GeneratedTopology(TransitStub, lambda parameters, seed, folder: transit_stub(parameters, seed)),
+    "geography": GeneratedTopology(Geography, lambda parameters, seed, folder: geography(parameters, seed)),
+    "plane": GeneratedTopology(Plane, lambda parameters, seed, folder: plane(parameters, seed)),
     "matrix": GeneratedTopology(Matrix, lambda parameters, seed, folder: matrix(parameters, folder)),
 }
 WORKLOADS: Mapping[str, GeneratedWorkload] = {
