@@ -154,7 +154,11 @@ def test_classes_of_joins_are_data(tmp_path: Path, states: dict[str, list[int]])
         running.submit("anew", f"SELECT {TIMES} FROM t [RANGE 1 SECOND] a, s [RANGE 2 SECONDS] b WHERE a.name = b.name")
         (tmp_path / "queries" / "by_both.sql").unlink()
         running.withdraw("by_both")
-        other = JOINS["by_number"].replace("second(a.at)", "second(a.at) + 100").replace("5 SECONDS", "1 SECOND")
+        other = (
+            JOINS["by_number"]
+            .replace("second(a.at)", "CAST(second(a.at) + 100 AS INT)")
+            .replace("5 SECONDS", "1 SECOND")
+        )
         running.submit("by_number", other)
         arrive_named(tmp_path, "s", (1, 7.0, "a", 8))
         arrive_named(tmp_path, "t", (1, 7.0, "a", 9))

@@ -7,8 +7,9 @@ With two inputs there is one join for all before that, of any classes of joins (
     each input -> vectorised: tuples that some fragment wants, once for each class -> join by class, key and span
 
 The plan is the same whatever runs in it. The vectorised steps (towpath.vector) are done by Spark's Python workers, on
-Arrow batches (spark/universal_worker.py). A micro-batch is told one version of the table, and its workers read exactly
-that one: the version is a column of the input, and observed as in other carriers. All that has state is Spark's own.
+Arrow batches (spark/universal_worker.py). A step is told one version of the table, and its workers read exactly that
+one: the version is a column of its rows, and observed as in other carriers; of several steps the oldest one counts. All
+that has state is Spark's own.
 """
 
 from __future__ import annotations
@@ -42,10 +43,9 @@ def build(
     template: Template, inputs: Sequence[DataFrame], versions: DataFrame, table: Path, banned: Sequence[int] = ()
 ) -> DataFrame:
     """As `carrier.build`; `versions` has the table's version of now, and `table` is its folder."""
-    version = versions.observe("version_table", F.max("_version").alias("version")).scalar()
     joined = len(inputs) > 1
-    rows = _pairs(template, inputs, version, str(table)) if joined else inputs[0].drop("_event")
-    given = rows.withColumn("_version", version)
+    rows = _pairs(template, inputs, versions, str(table)) if joined else inputs[0].drop("_event")
+    given = _told(rows, versions, "matched")
     if not template.family.window:
         return given.mapInArrow(partial(filtered, str(table), joined), ddl(LOG))
     tagged = given.mapInArrow(partial(partials, str(table), joined), ddl(PARTIALS))
@@ -71,17 +71,23 @@ def merged_by(family: Family) -> dict[str, Merge]:
     return {name: merge for name, (merge, type_) in MERGED.items() if texts or type_ is not Type.STRING}
 
 
+def _told(rows: DataFrame, versions: DataFrame, step: str) -> DataFrame:
+    """Rows with the version that a step is to read; every step reports it."""
+    version = versions.observe(f"version_{step}", F.max("_version").alias("version"))
+    return rows.withColumn("_version", version.scalar())
+
+
 def _event(us: str) -> Column:
     return F.timestamp_micros(F.col(us) + F.lit(BEFORE_1970_US)).alias("_event", metadata=EVENT_TIME)
 
 
-def _pairs(template: Template, inputs: Sequence[DataFrame], version: Column, table: str) -> DataFrame:
+def _pairs(template: Template, inputs: Sequence[DataFrame], versions: DataFrame, table: str) -> DataFrame:
     """The pairs of tuples that some fragment may want, with their class.
 
     The end of the span is part of what is joined by: Spark forgets tuples when event time has passed the end of theirs.
     A pair that is kept in two spans is made in that of its later tuple.
     """
-    left, right = (_side(template, rows, version, table, n) for n, rows in enumerate(inputs))
+    left, right = (_side(template, rows, versions, table, n) for n, rows in enumerate(inputs))
     right = right.withColumnsRenamed({name: f"{name}_right" for name in (*JOINED_BY, "_from", "_keep")})
     ahead = F.col("i1__us") - F.col("i0__us")
     terms = [F.col(name) == F.col(f"{name}_right") for name in JOINED_BY]
@@ -92,8 +98,8 @@ def _pairs(template: Template, inputs: Sequence[DataFrame], version: Column, tab
     )
 
 
-def _side(template: Template, rows: DataFrame, version: Column, table: str, n: int) -> DataFrame:
-    given = rows.select(*_tuple(template, n), f"i{n}__stream").withColumn("_version", version)
+def _side(template: Template, rows: DataFrame, versions: DataFrame, table: str, n: int) -> DataFrame:
+    given = _told(rows.select(*_tuple(template, n), f"i{n}__stream"), versions, f"i{n}")
     wanted = given.mapInArrow(partial(kept, table, n), ddl({**_tuple(template, n), **KEPT}))
     return wanted.select(
         _event("_until"), CLASS, F.xxhash64(*LOOKUP).alias("_key"), "_from", "_keep", *_tuple(template, n)
