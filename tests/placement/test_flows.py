@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from figures import MS, fig1, placed, twins
-from towpath.lab.testing.problems import problems, random_placement
+from towpath.lab.testing.problems import estimated, problems, random_placement
 from towpath.placement.cluster import Cluster, Node
 from towpath.placement.flows import (
     Flow,
@@ -24,7 +24,7 @@ from towpath.placement.flows import (
     usage,
     with_statistics,
 )
-from towpath.placement.index import bandwidths, index, latencies
+from towpath.placement.index import bandwidths, latencies
 from towpath.placement.problem import Placement, PlacementQuery, Problem
 from towpath.placement.statistics import OperatorStatistics, Statistics
 
@@ -92,14 +92,6 @@ def test_measured_numbers_replace_estimates() -> None:
     assert operator_rates(problem)["o1"] == OperatorRates(20.0, 80.0, pytest.approx(60 * MS), 8000.0)
     assert problem.operator["o1"].state_bytes == 7.0
     assert problem.operator["o2"] == fig1().operator["o2"]
-
-
-def estimated(problem: Problem) -> Statistics:
-    """What would be measured if the problem's own numbers were true."""
-    columns = index(problem)
-    rows = zip(columns.operators, columns.rate_in.tolist(), columns.state_tuples.tolist(), strict=True)
-    measured = {o.name: OperatorStatistics(rate, o.selectivity, o.cost, o.state_bytes, kept) for o, rate, kept in rows}
-    return Statistics(0.0, 0.0, {stream.name: stream.rate for stream in problem.streams}, measured)
 
 
 @given(problems())

@@ -7,8 +7,7 @@ import pytest
 
 from towpath import policies
 from towpath.errors import PolicyError, UnknownNameError
-from towpath.lab.testing.problems import random_problem
-from towpath.placement.flows import estimated
+from towpath.lab.testing.problems import estimated, random_problem
 from towpath.placement.problem import Placement, Problem
 from towpath.policies.replan import ADDRESS, PLAN, Options, Replanner, differences
 from towpath.runtime.actors import Measured, Move, MoveDone, MoveFailed, Note, Started, Wake, Woken

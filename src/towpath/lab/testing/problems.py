@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from towpath.placement.cluster import Cluster, Network, NetworkLink, Node
+from towpath.placement.index import index
 from towpath.placement.problem import (
     Fragment,
     Operator,
@@ -18,6 +19,7 @@ from towpath.placement.problem import (
     PlacementStream,
     Problem,
 )
+from towpath.placement.statistics import OperatorStatistics, Statistics
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -132,3 +134,11 @@ def _fragment(query: str, n: int, operators: tuple[Operator, ...], streams: tupl
     names = {stream.name for stream in streams}
     read = [name for operator in operators for name in operator.inputs if name in names]
     return Fragment(f"{query}.f{n}", query, operators, read[0] if read else None)
+
+
+def estimated(problem: Problem) -> Statistics:
+    """What would be measured if the problem's own numbers were true."""
+    columns = index(problem)
+    rows = zip(columns.operators, columns.rate_in.tolist(), columns.state_tuples.tolist(), strict=True)
+    measured = {o.name: OperatorStatistics(rate, o.selectivity, o.cost, o.state_bytes, kept) for o, rate, kept in rows}
+    return Statistics(0.0, 0.0, {stream.name: stream.rate for stream in problem.streams}, measured)
