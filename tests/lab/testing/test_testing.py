@@ -15,7 +15,11 @@ from towpath.lab.testing.edits import text_in_file
 from towpath.lab.testing.late import first_late_phase, late_rows, without_late
 from towpath.lab.testing.queries import random_shape
 from towpath.lang import Select, parse
-from towpath.schema import Type
+from towpath.plan import CarrierKinds
+from towpath.plan.cut import plan
+from towpath.plan.pipeline import Pipeline
+from towpath.plan.templates import universal_for
+from towpath.schema import Catalog, Type
 from towpath.verify import differences, expected
 
 SEEDS = (*range(12), 27)  # the last one has a join of five
@@ -203,6 +207,22 @@ def test_the_workloads_that_are_run_have_everything_that_is_drawn() -> None:
     assert any(query.submit and query.begins.us is not None for query in submissions)
     assert any(query.submit and query.begins.now for query in submissions)
     assert any(query.withdraw is not None for query in submissions)
+
+
+def test_the_workloads_that_are_run_have_every_kind_of_universal_carrier() -> None:
+    """In jobs that say `universal` all the time: whatever can be so is."""
+    run = [w for seed in RUN if set((w := example_workload(seed)).carriers) == {CarrierKinds.UNIVERSAL}]
+    made = [p for w in run for query in w.queries.values() for p in _pipelines(query.sql, w.recording.catalog)]
+    assert {template.family.kind for p in made if (template := universal_for(p)) is not None} == {
+        "universal filter",
+        "universal aggregate",
+        "universal 2-way join",
+        "universal 2-way join + aggregate",
+    }
+
+
+def _pipelines(sql: str, catalog: Catalog) -> tuple[Pipeline, ...]:
+    return plan(parse(sql, catalog), catalog).pipelines
 
 
 @pytest.mark.parametrize("seed", SEEDS)
