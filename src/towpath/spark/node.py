@@ -114,8 +114,9 @@ def server_settings(log_folder: Path, given: Mapping[str, str] | None = None) ->
     log_folder.mkdir(parents=True, exist_ok=True)
     config = log_folder / "log4j2.properties"
     config.write_text(LOG4J.format(level="warn", path=log_folder / "spark.log"))
-    # Deep plans are compiled and printed recursively; the JVM's default stack is too small for that.
-    java = f"-Dlog4j2.configurationFile={config.as_uri()} -Xss8m"
+    # Deep plans are compiled and printed recursively; the JVM's default stack is too small for that. Wide plans become
+    # methods of more than 8,000 bytes, which the JVM would interpret for ever (docs/design/any_shape.md).
+    java = f"-Dlog4j2.configurationFile={config.as_uri()} -Xss8m -XX:-DontCompileHugeMethods"
     settings = DEFAULTS | dict(given or {})
     settings["spark.driver.extraJavaOptions"] = f"{java} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
     return settings
