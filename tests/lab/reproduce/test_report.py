@@ -57,6 +57,8 @@ def test_what_noise_could_have_given_is_undecided() -> None:
     assert decided(lambda ratio: ratio > 1.44) is None
     assert decided(lambda ratio: ratio > 1.45) is False
     assert decided(lambda ratio: abs(ratio - 1.2) < 0.2) is None, "only the middle is inside"
+    assert decided(lambda ratio: abs(ratio - 1.0) < 0.01) is None, "neither the mean nor the ends are inside"
+    assert decided(lambda ratio: abs(ratio - 0.5) < 0.3) is False
 
 
 def test_one_seed_decides_nothing() -> None:
