@@ -12,9 +12,6 @@ from hypothesis import settings
 settings.register_profile("towpath", deadline=None, derandomize=os.environ.get("TOWPATH_EXAMPLES") == "fixed")
 settings.load_profile("towpath")
 
-# A process of tests is over before the JVM's second compiler gains what it takes (towpath.spark.node.QUICK_JAVA).
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m")
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that start Spark first: with several processes, what is short is left for the end."""
