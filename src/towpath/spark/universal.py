@@ -64,8 +64,8 @@ def build(
 def merged_by(family: Family) -> dict[str, Merge]:
     """The columns of the aggregate, and how each is merged.
 
-    An aggregate that keeps a text is sorted instead of hashed, and Spark then generates code in every task, which takes
-    longer than all the rest. So those that need one have carriers of their own.
+    An aggregate that keeps a text is sorted instead of hashed, and Spark then generates code in every task: 40% of the
+    samples of a profile (docs/design/any_shape.md). So those that need one have carriers of their own.
     """
     texts = family.window == ANY_WITH_TEXTS
     return {name: merge for name, (merge, type_) in MERGED.items() if texts or type_ is not Type.STRING}
