@@ -17,8 +17,9 @@ WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(INSTALLED) ## Make .venv with everything towpath needs, and see to a Java 17 or newer
-	@home="$$(scripts/java.sh)" && echo "ready: $$($(BIN)/python -V) in $(VENV), Java in $$home. Next: make demo"
+setup: $(INSTALLED) ## Make .venv with everything towpath needs, see to a Java 17 or newer, and make Spark start faster
+	@home="$$(scripts/java.sh)" && export JAVA_HOME="$$home" && \
+		{ $(BIN)/towpath prepare --if-missing >/dev/null || echo "setup: Spark starts slower, all else works"; } && echo "ready: $$($(BIN)/python -V) in $(VENV), Java in $$home. Next: make demo"
 
 # The lock only constrains, so that another Python version may need other packages than the one it was made with.
 $(INSTALLED): pyproject.toml $(LOCK)

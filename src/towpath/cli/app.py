@@ -26,6 +26,7 @@ COMMANDS = (
     "rejected",
     "results",
     "node",
+    "prepare",
     "demo",
     "bench",
     "plan",

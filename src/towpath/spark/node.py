@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from towpath.errors import RuntimeFailure
+from towpath.spark import class_archive
 from towpath.spark.assignment_source import AssignmentSource, VersionSource
 from towpath.spark.cuts import CutSource
 from towpath.spark.feeds import FeedSource
@@ -118,7 +119,9 @@ def server_settings(log_folder: Path, given: Mapping[str, str] | None = None) ->
     # methods of more than 8,000 bytes, which the JVM would interpret for ever (docs/design/any_shape.md).
     java = f"-Dlog4j2.configurationFile={config.as_uri()} -Xss8m -XX:-DontCompileHugeMethods"
     settings = DEFAULTS | dict(given or {})
-    settings["spark.driver.extraJavaOptions"] = f"{java} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
+    given_java = settings.get("spark.driver.extraJavaOptions", "")
+    archive = "" if "Archive" in given_java else class_archive.reading()
+    settings["spark.driver.extraJavaOptions"] = " ".join(filter(None, (java, archive, given_java)))
     return settings
 
 

@@ -108,7 +108,8 @@ def start(
     return server
 
 
-def stop(name: str) -> None:
+def stop(name: str, patience_s: float = 10.0) -> None:
+    """Asks it to end; one that has not ended after `patience_s` is killed."""
     server = servers().get(name)
     if server is None:
         close = close_to(name, servers())
@@ -117,7 +118,7 @@ def stop(name: str) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if server.alive:
             os.killpg(server.pid, number)
-        end = time.monotonic() + 10
+        end = time.monotonic() + patience_s
         while server.alive and time.monotonic() < end:
             time.sleep(0.1)
     (folder() / f"{name}.json").unlink()
