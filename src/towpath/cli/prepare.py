@@ -13,8 +13,8 @@ from towpath.cli.output import json_option, print_json, working
 def command(if_missing: bool, as_json: bool) -> None:
     """Make Spark start faster on this machine: once, and again after a new Java or a new Spark.
 
-    Runs a small job and keeps an archive of the classes that it loaded, about 220 MB in the user's cache: for jobs, nodes
-    and the demo. Takes a minute or two.
+    Runs a small job and keeps an archive of the classes that it loaded, about 220 MB in the user's cache, for jobs,
+    nodes and the demo. Takes a minute or two.
     """
     from towpath.api.preparing import prepare
     from towpath.spark import class_archive

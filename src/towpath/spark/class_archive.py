@@ -1,6 +1,6 @@
-"""Archives of the classes that Spark loads: a JVM maps one instead of finding, reading and verifying them in 300 jars.
+"""Archives of the classes that Spark loads: a JVM maps one instead of finding, reading and verifying them in 200 jars.
 
-Spark loads some 20,000 classes before its first micro-batch. Java calls the archive "class data sharing". It belongs
+Spark loads thousands of classes before its first micro-batch. Java calls the archive "class data sharing". It belongs
 to one Java and one installation of Spark; a JVM that does not fit it starts as if there were none.
 """
 
