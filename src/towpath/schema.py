@@ -13,15 +13,24 @@ LINK = "link"  # the origin of streams that are made of others while a job runs
 
 
 class Type(Enum):
-    """A column type of the language. The value is its name in job files and messages."""
+    """A column type of the language. The value is its name in job files, messages and Spark."""
 
-    BOOLEAN = "boolean"
-    INT = "int"
-    BIGINT = "bigint"
-    DOUBLE = "double"
-    STRING = "string"
-    TIMESTAMP = "timestamp"
-    DATE = "date"
+    sql: str  # its name in the checked tree, which DuckDB has too
+    width: int  # bytes of a value, for estimates
+
+    BOOLEAN = "boolean", "BOOLEAN", 1
+    INT = "int", "INT", 4
+    BIGINT = "bigint", "BIGINT", 8
+    DOUBLE = "double", "DOUBLE", 8
+    STRING = "string", "TEXT", 20  # of any length; a short one
+    TIMESTAMP = "timestamp", "TIMESTAMP", 8
+    DATE = "date", "DATE", 4
+
+    # With defaults for mypy, to which Type("int") is a call of this.
+    def __new__(cls, name: str, sql: str = "", width: int = 0) -> Type:
+        made = object.__new__(cls)
+        made._value_, made.sql, made.width = name, sql, width
+        return made
 
     @property
     def numeric(self) -> bool:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from towpath.plan.assignment import rows
 from towpath.plan.boxes import Box, Interval
-from towpath.plan.constants import Value
+from towpath.plan.constants import Value, dump_value, load_value
 from towpath.plan.pipeline import Bound, Pipeline
-from towpath.plan.serial import dump_pipeline, dump_template, dump_value, load_pipeline, load_template, load_value
+from towpath.plan.serial import dump_pipeline, dump_template, load_pipeline, load_template
 from towpath.plan.templates import merge_all, numbered, template_of
 
 from .cases import pipeline, workload

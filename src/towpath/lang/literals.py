@@ -9,16 +9,7 @@ from sqlglot import exp
 
 from towpath.schema import INTEGERS, Type
 
-SQL_TYPES: dict[Type, exp.DType] = {
-    Type.BOOLEAN: exp.DType.BOOLEAN,
-    Type.INT: exp.DType.INT,
-    Type.BIGINT: exp.DType.BIGINT,
-    Type.DOUBLE: exp.DType.DOUBLE,
-    Type.STRING: exp.DType.TEXT,
-    Type.TIMESTAMP: exp.DType.TIMESTAMP,
-    Type.DATE: exp.DType.DATE,
-}
-_TYPES = {sql: type_ for type_, sql in SQL_TYPES.items()} | {exp.DType.VARCHAR: Type.STRING}
+_TYPES = {exp.DType[type_.sql]: type_ for type_ in Type} | {exp.DType.VARCHAR: Type.STRING}
 
 
 def type_of_name(node: exp.Expr | None) -> Type | None:
@@ -27,7 +18,7 @@ def type_of_name(node: exp.Expr | None) -> Type | None:
 
 
 def cast(value: exp.Expression, to: Type) -> exp.Cast:
-    return exp.Cast(this=value, to=exp.DataType(this=SQL_TYPES[to]))
+    return exp.Cast(this=value, to=exp.DataType(this=exp.DType[to.sql]))
 
 
 def number(text: str, *, negated: bool = False) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from typing import Any
 
 from sqlglot import exp
 
@@ -44,7 +45,7 @@ def _temporal(expr: exp.Cast) -> tuple[Value, Type] | None:
     text = expr.this.this
     if expr.to.this == exp.DataType.Type.DATE:
         return dt.date.fromisoformat(text), Type.DATE
-    if expr.to.this in (exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPTZ):
+    if expr.to.this == exp.DataType.Type.TIMESTAMP:
         parsed = dt.datetime.fromisoformat(text)
         return (parsed if parsed.tzinfo else parsed.replace(tzinfo=dt.UTC)).astimezone(dt.UTC), Type.TIMESTAMP
     return None
@@ -80,3 +81,28 @@ def successor(value: Value) -> Value | None:
             return value + dt.timedelta(microseconds=1) if value < LAST_TIMESTAMP else None
         case dt.date():
             return value + dt.timedelta(days=1) if value < dt.date.max else None
+
+
+def dump_value(value: Value | None) -> Any:
+    """As JSON, for the journal and for tables."""
+    match value:
+        case dt.datetime():
+            return {"timestamp": value.isoformat()}
+        case dt.date():
+            return {"date": value.isoformat()}
+        case float():
+            return {"double": value.hex()}  # infinities and every bit survive
+        case _:
+            return value
+
+
+def load_value(data: Any) -> Value | None:
+    match data:
+        case {"timestamp": str(text)}:
+            return dt.datetime.fromisoformat(text)
+        case {"date": str(text)}:
+            return dt.date.fromisoformat(text)
+        case {"double": str(text)}:
+            return float.fromhex(text)
+        case _:
+            return data

@@ -9,11 +9,10 @@ lengths of windows alone, and the *values* in the shape's places.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from sqlglot import exp
 
 from towpath.lang.query import Window
 from towpath.plan.boxes import Box, Interval
-from towpath.plan.constants import Value
+from towpath.plan.constants import Value, dump_value, load_value
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Bound, Grouped, Output, OutputKind, Pipeline, PipelineSource, Slot
 from towpath.plan.templates import Family, Template
@@ -90,7 +89,7 @@ def _values(pipeline: Pipeline) -> Iterator[Value | None]:
     for bound in (*pipeline.residuals, *computed, *pipeline.having):
         yield from bound.values
     if pipeline.window is not None:
-        yield from (pipeline.window.range_us, pipeline.window.slide_us)
+        yield from astuple(pipeline.window)
 
 
 class _Slots:
@@ -160,7 +159,7 @@ class _Shape:
             groups=self.groups,
             aggregates=self.aggregates,
             having=tuple(map(bound, self.having)),
-            window=Window(next(rest), next(rest)) if self.windowed else None,
+            window=Window(*(next(rest) for _ in fields(Window))) if self.windowed else None,
         )
         assert next(rest, rest) is rest, "a value for every place of the shape, and no other"
         return pipeline
@@ -239,27 +238,3 @@ def _text(data: Any) -> str:
 
 def _tuples(value: Any) -> Any:
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
-
-
-def dump_value(value: Value | None) -> Any:
-    match value:
-        case dt.datetime():
-            return {"timestamp": value.isoformat()}
-        case dt.date():
-            return {"date": value.isoformat()}
-        case float():
-            return {"double": value.hex()}  # infinities and every bit survive
-        case _:
-            return value
-
-
-def load_value(data: Any) -> Value | None:
-    match data:
-        case {"timestamp": str(text)}:
-            return dt.datetime.fromisoformat(text)
-        case {"date": str(text)}:
-            return dt.date.fromisoformat(text)
-        case {"double": str(text)}:
-            return float.fromhex(text)
-        case _:
-            return data

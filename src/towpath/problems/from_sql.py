@@ -14,19 +14,9 @@ from towpath.plan.estimate import rate
 from towpath.plan.operators import Filter, Project, Scan, Union, WindowAggregate, WindowJoin, children, scans, walk
 from towpath.plan.renaming import with_names
 from towpath.problems.entries import CostsEntry, StreamEntry
-from towpath.schema import Catalog, Column, Type
+from towpath.schema import Catalog, Column
 from towpath.schema import Stream as SchemaStream
 
-# Bytes of a value in a tuple; a text is of any length, this is a short one.
-WIDTHS = {
-    Type.BOOLEAN: 1,
-    Type.INT: 4,
-    Type.DATE: 4,
-    Type.BIGINT: 8,
-    Type.DOUBLE: 8,
-    Type.TIMESTAMP: 8,
-    Type.STRING: 20,
-}
 _KINDS: Mapping[type, OperatorKind] = {
     Filter: "filter",
     Project: "project",
@@ -99,7 +89,7 @@ class _Writer:
             case Scan(stream=stream):
                 return self._streams[stream].tuple_bytes
             case Project(_, items) | WindowAggregate(items=items):
-                return float(sum(WIDTHS[item.type] for item in items))
+                return float(sum(item.type.width for item in items))
             case _:
                 return sum(self._tuple_bytes(child) for child in children(op))
 

@@ -15,24 +15,12 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from towpath.lang.like import pattern
-from towpath.lang.literals import whole_number
+from towpath.lang.literals import type_of_name, whole_number
 from towpath.schema import Type
 
 Resolve = Callable[[exp.Expression], Column | None]
 Operation = Callable[[Column, Column], Column]
 Operation1 = Callable[[Column], Column]
-
-CASTS = {
-    exp.DataType.Type.BOOLEAN: "boolean",
-    exp.DataType.Type.INT: "int",
-    exp.DataType.Type.BIGINT: "bigint",
-    exp.DataType.Type.DOUBLE: "double",
-    exp.DataType.Type.VARCHAR: "string",
-    exp.DataType.Type.TEXT: "string",
-    exp.DataType.Type.TIMESTAMP: "timestamp",
-    exp.DataType.Type.TIMESTAMPTZ: "timestamp",
-    exp.DataType.Type.DATE: "date",
-}
 
 # What a text must look like to be cast; the group is what Spark then reads. It would accept more: a time without a date
 # is one of today, 1d is a number.
@@ -110,7 +98,9 @@ def _literal(compile_: Compiler, node: exp.Expression) -> Column:
 
 
 def _cast(compile_: Compiler, node: exp.Expression) -> Column:
-    value, target = compile_(node.this), CASTS[node.args["to"].this]
+    type_ = type_of_name(node.args["to"])
+    assert type_ is not None, f"{node} is a cast to a type of the language"
+    value, target = compile_(node.this), type_.value
     source = None if isinstance(node.this, exp.Null) else compile_.type_of(node.this)
     if source is Type.STRING and target in TEXTS:
         text = rf"\A{_BLANKS}({TEXTS[target]}){_BLANKS}\z"

@@ -19,16 +19,6 @@ from towpath.lang.typing import infer
 from towpath.schema import Type
 from towpath.verify.texts import DOUBLE_TEXT, LOWER, UPPER
 
-DUCKDB_TYPE = {
-    Type.BOOLEAN: "BOOLEAN",
-    Type.INT: "INTEGER",
-    Type.BIGINT: "BIGINT",
-    Type.DOUBLE: "DOUBLE",
-    Type.STRING: "VARCHAR",
-    Type.TIMESTAMP: "TIMESTAMP",
-    Type.DATE: "DATE",
-}
-
 OPERATORS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -97,7 +87,7 @@ class Renderer:
         return RULES[kind](self, node)
 
     def output(self, node: exp.Expression, type_: Type) -> str:
-        return f"CAST({self(node)} AS {DUCKDB_TYPE[type_]})"
+        return f"CAST({self(node)} AS {type_.sql})"
 
     def type_of(self, node: exp.Expression) -> Type:
         return infer(node, self._column_type)
@@ -163,7 +153,7 @@ def _absolute(render: Renderer, node: exp.Abs) -> str:
 
 def _integer(value: str, type_: Type) -> str:
     """NULL if it is out of the type's range; calculated in 64 bits, whatever the type."""
-    return f"CAST(TRY_CAST({value} AS {DUCKDB_TYPE[type_]}) AS BIGINT)"
+    return f"CAST(TRY_CAST({value} AS {type_.sql}) AS BIGINT)"
 
 
 def _divide(render: Renderer, node: exp.Div) -> str:
@@ -187,7 +177,7 @@ def _cast(render: Renderer, node: exp.Cast) -> str:
         return f"{DOUBLE_TEXT}({value})"
     if target.integral:
         return _integer(f"trunc({value})" if source is Type.DOUBLE else value, target)
-    return f"TRY_CAST({value} AS {DUCKDB_TYPE[target]})"
+    return f"TRY_CAST({value} AS {target.sql})"
 
 
 def _read(target: Type) -> str:
@@ -195,7 +185,7 @@ def _read(target: Type) -> str:
     if target.integral:
         return _integer("v", target)
     if target is not Type.TIMESTAMP:
-        return f"TRY_CAST(v AS {DUCKDB_TYPE[target]})"
+        return f"TRY_CAST(v AS {target.sql})"
     shifted = f"regexp_matches(v, {_text(':.*' + OFFSET + '$')})"
     return (
         f"CASE WHEN {shifted} THEN make_timestamp(epoch_us(TRY_CAST(v AS TIMESTAMPTZ))) "

@@ -26,7 +26,6 @@ from towpath.placement.problem import (
 )
 from towpath.plan.templates import Family
 from towpath.problems.entries import CostsEntry
-from towpath.problems.from_sql import WIDTHS
 from towpath.schema import Catalog
 from towpath.schema import Stream as SchemaStream
 
@@ -119,4 +118,4 @@ def kind_of(family: Family) -> OperatorKind:
 
 def width(stream: SchemaStream) -> float:
     """Bytes of a tuple."""
-    return float(sum(WIDTHS[c.type] for c in stream.columns))
+    return float(sum(c.type.width for c in stream.columns))
