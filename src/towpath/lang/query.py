@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from towpath.lang.dialect import window
 from towpath.schema import Column, Type
 
 WINDOW = "window"  # the pseudo alias of window_start and window_end
@@ -31,10 +32,23 @@ class Input:
 
 @dataclass(frozen=True)
 class Window:
-    """An aggregate's window: length and hop, aligned to the epoch."""
+    """An aggregate's window: length and hop, aligned to the epoch. Tables and the journal have its fields."""
 
     range_us: int
     slide_us: int
+
+    @property
+    def kind(self) -> str:
+        """What windows of one carrier have in common."""
+        return "tumbling" if self.range_us == self.slide_us else "hopping"
+
+    @property
+    def text(self) -> str:
+        return window(self.range_us, self.slide_us)
+
+    def last_end_us(self, reached_us: int) -> int:
+        """The end of the last window that a tuple of this time falls into."""
+        return reached_us // self.slide_us * self.slide_us + self.range_us
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def select_text(select: Select) -> str:
 def _input_text(source: Input, select: Select) -> str:
     named = f"{_name(source.stream)} AS {_name(source.alias)}"
     if select.window:
-        return f"{named} {window(select.window.range_us, select.window.slide_us)}"
+        return f"{named} {select.window.text}"
     return f"{named} {window(source.range_us, None)}" if source.range_us else named
 
 
@@ -105,7 +105,7 @@ def _over_derived_table(select: Select) -> str:
 
     return _lines(
         ", ".join(f"{expression_text(renamed(i.expr))} AS {_name(i.name)}" for i in select.items),
-        f"({inner}) {window(select.window.range_us, select.window.slide_us)} AS j",
+        f"({inner}) {select.window.text} AS j",
         (),
         [renamed(e) for e in select.group_by],
         [renamed(e) for e in select.having],

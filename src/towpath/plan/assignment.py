@@ -17,12 +17,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from functools import lru_cache
 
 from sqlglot import exp
 
 from towpath.lang.like import pattern
+from towpath.lang.query import Window
 from towpath.plan.boxes import Box
 from towpath.plan.constants import Value
 from towpath.plan.operators import ColumnRef
@@ -48,11 +49,11 @@ class TableChange:
 SLOTS_KEPT = 4_096  # of which it is known where LIKE is; alike fragments have the same
 SWITCHES = 62  # of a mask, which is a BIGINT
 PREFIXES = {"residuals": "r", "computed": "x", "having": "h"}
+WINDOW_COLUMNS = tuple(f"w_{field.name.removesuffix('_us')}" for field in fields(Window))  # w_range, w_slide
 UNIVERSAL = {
     "_fragment": Type.INT,
     "s_i0": Type.STRING,
-    "w_range": Type.BIGINT,
-    "w_slide": Type.BIGINT,
+    **dict.fromkeys(WINDOW_COLUMNS, Type.BIGINT),
     "shape": Type.STRING,
     "constants": Type.STRING,
 }
@@ -72,7 +73,7 @@ def columns(template: Template, types: dict[ColumnRef, Type]) -> dict[str, Type]
     for column in template.ranges:
         result[name("lo", column)] = result[name("hi", column)] = widened(types[column])
     if template.family.window:
-        result |= {"w_range": Type.BIGINT, "w_slide": Type.BIGINT}
+        result |= dict.fromkeys(WINDOW_COLUMNS, Type.BIGINT)
         result |= dict.fromkeys(masks("groups", template.groups), Type.BIGINT)
         result |= dict.fromkeys(masks("aggregates", template.aggregates), Type.BIGINT)
     for part, prefix in PREFIXES.items():
@@ -103,7 +104,7 @@ def rows(fragment: int, pipeline: Pipeline, template: Template) -> list[Row]:
         if template.family.reach_us:
             common[f"d_{source.alias}"] = source.range_us
     if pipeline.window is not None:
-        common |= {"w_range": pipeline.window.range_us, "w_slide": pipeline.window.slide_us}
+        common |= zip(WINDOW_COLUMNS, astuple(pipeline.window), strict=True)
     if template.family.universal:
         shape, constants = dump_pipeline(pipeline)
         return [common | {"shape": shape, "constants": constants}]
@@ -115,9 +116,8 @@ def rows(fragment: int, pipeline: Pipeline, template: Template) -> list[Row]:
     return [common | _box(box, template.probes) for box in pipeline.boxes]
 
 
-def window_of(row: Row) -> tuple[int, int]:
-    """Range and slide of an aggregate's window, in microseconds."""
-    return int(str(row["w_range"])), int(str(row["w_slide"]))
+def window_of(row: Row) -> Window:
+    return Window(*(int(str(row[column])) for column in WINDOW_COLUMNS))
 
 
 def switch(part: str, n: int) -> tuple[str, int]:

@@ -116,7 +116,7 @@ def _items(op: Project | WindowAggregate) -> str:
 
 
 def _aggregate(op: WindowAggregate) -> str:
-    text = f"{window(op.window.range_us, op.window.slide_us)} {_items(op)}"
+    text = f"{op.window.text} {_items(op)}"
     if op.group_by:
         text += " GROUP BY " + ", ".join(map(expression_text, op.group_by))
     if op.having:
@@ -161,7 +161,7 @@ def parameter_words(pipeline: Pipeline) -> Words:
         "streams": [
             f"{s.alias} = {s.stream}{f' {window(s.range_us, None)}' if s.range_us else ''}" for s in pipeline.sources
         ],
-        "window": [window(pipeline.window.range_us, pipeline.window.slide_us)] if pipeline.window else [],
+        "window": [pipeline.window.text] if pipeline.window else [],
         "tuples with": _boxes(pipeline.boxes),
         "constants": [
             text for bound in (*pipeline.residuals, *pipeline.having, *pipeline.computed) for text in _constants(bound)

@@ -172,7 +172,7 @@ def _family(pipeline: Pipeline) -> Family:
         classes=tuple(s.schema_class for s in pipeline.sources),
         times=tuple(s.time for s in pipeline.sources),
         keys=pipeline.keys,
-        window="" if window is None else "tumbling" if window.range_us == window.slide_us else "hopping",
+        window="" if window is None else window.kind,
         reach_us=reach(max(s.range_us for s in pipeline.sources)) if len(pipeline.sources) > 1 else 0,
     )
 

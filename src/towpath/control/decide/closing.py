@@ -42,8 +42,7 @@ def closings(
 
 def _last_end_us(controller: Controller, carrier: CarrierRecord, reached_us: int) -> int:
     """The end of the last window that has tuples."""
-    windows = [window_of(row) for row in controller.known.rows(carrier.id)]
-    ends = [reached_us // slide * slide + length for length, slide in windows]
+    ends = [window_of(row).last_end_us(reached_us) for row in controller.known.rows(carrier.id)]
     return max(ends, default=reached_us)  # without rows there are only windows of queries that have left
 
 
