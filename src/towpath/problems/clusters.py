@@ -89,11 +89,8 @@ def _latencies(reader: ProblemReader, network: NetworkEntry, nodes: int) -> NDAr
 def _next_hops(reader: ProblemReader, network: NetworkEntry, nodes: int) -> NDArray[np.int32] | None:
     if network.next_hops is None:
         return None
-    path = reader.folder / network.next_hops
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        reader.refuse("network.next_hops", f"{path} cannot be read: {error}", "an .npy file of integers")
+    found = _array(reader, "next_hops", network.next_hops, "integers")
+    if found is None:
         return None
     if found.shape != (nodes, nodes) or not np.issubdtype(found.dtype, np.integer) or _lost(found):
         message = f"expected, for each of the {nodes} nodes as target, a way from every node, got {_shape(found)}"
@@ -105,11 +102,8 @@ def _next_hops(reader: ProblemReader, network: NetworkEntry, nodes: int) -> NDAr
 def _positions(reader: ProblemReader, network: NetworkEntry, nodes: int) -> NDArray[np.float64] | None:
     if network.positions is None:
         return None
-    path = reader.folder / network.positions
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        reader.refuse("network.positions", f"{path} cannot be read: {error}", "an .npy file of numbers")
+    found = _array(reader, "positions", network.positions, "numbers")
+    if found is None:
         return None
     numbers = np.issubdtype(found.dtype, np.number)
     if found.ndim != 2 or len(found) != nodes or not numbers or not np.isfinite(found).all():
@@ -117,6 +111,16 @@ def _positions(reader: ProblemReader, network: NetworkEntry, nodes: int) -> NDAr
         reader.refuse("network.positions", message, "write the positions again, or leave them out")
         return None
     return found.astype(np.float64)
+
+
+def _array(reader: ProblemReader, key: str, file: str, of: str) -> NDArray[Any] | None:
+    path = reader.folder / file
+    try:
+        found: NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        reader.refuse(f"network.{key}", f"{path} cannot be read: {error}", f"an .npy file of {of}")
+        return None
+    return found
 
 
 def _shape(found: NDArray[Any]) -> str:

@@ -25,7 +25,6 @@ from towpath.reuse.model import Rules
 from towpath.reuse.system import StreamRequest, System
 
 STREAMS_PER_NODE = 10
-QUERIES_PER_NODE = 20
 SHARE = 0.5  # of the queries: what the heuristic planner admits if only cpu, or only bandwidth, is limited
 HALVINGS = 6  # of the range in which the limit that does so is looked for
 GAP = 1e-3  # of the objective: closer to the best is not looked for
