@@ -103,7 +103,7 @@ def history(running: Towpath) -> list[str]:
         (Engine, "_go_on", "moving what is to move"),
         (Engine, "_tick_idle", "moving the event time of silent streams"),
         (QueryFolder, "changes", "looking into the queries folder"),
-        (Towpath, "_tell_of_pulse", "writing down what befell the controller"),
+        (Towpath, "_record_news", "writing down what happened to the controller"),
     ],
 )
 def test_a_part_of_the_loop_fails_and_the_others_go_on(

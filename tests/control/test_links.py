@@ -36,7 +36,7 @@ def submit_cut(world: World, name: str, kind: str = "join window", node: str = "
 
 
 def told(world: World) -> dict[str, Link]:
-    return {link.name: link for _, link in world.controller.links.told(lambda carrier: f"/{carrier}")}
+    return {link.name: link for _, link in world.controller.links.declared(lambda carrier: f"/{carrier}")}
 
 
 def reader_of(world: World, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What befalls the controller itself is noticed and told in words."""
+"""Pauses, clock steps and a full disk are noticed, and told in words."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ PAUSED = """
 import sys, time
 from pathlib import Path
 from towpath.control.act.self_monitor import SelfMonitor
-with SelfMonitor(Path(".")) as pulse:
+with SelfMonitor(Path(".")) as monitor:
     print("ready", flush=True)
     sys.stdin.readline()
-    for kind, text in pulse.news():
+    for kind, text in monitor.news():
         print(text)
 """
 
@@ -100,6 +100,6 @@ def test_a_real_process_that_is_paused(tmp_path: Path) -> None:
 
 
 def test_the_thread_ends_with_it(tmp_path: Path) -> None:
-    with SelfMonitor(tmp_path) as pulse:
-        assert pulse.news() == []
-    assert not pulse._thread.is_alive()
+    with SelfMonitor(tmp_path) as monitor:
+        assert monitor.news() == []
+    assert not monitor._thread.is_alive()

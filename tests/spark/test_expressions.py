@@ -38,7 +38,7 @@ from towpath.lang import parse
 from towpath.plan.assignment import in_table
 from towpath.plan.pipeline import Bound
 from towpath.schema import Type
-from towpath.spark.carrier import SlotCompiler
+from towpath.spark.carrier import TemplateCompiler
 from towpath.verify import expected
 
 pytestmark = pytest.mark.spark
@@ -69,7 +69,7 @@ def by_spark(spark: SparkSession, rows: DataFrame, expressions: Sequence[Expr]) 
     """As a carrier calculates them: constants are columns of a table that is joined."""
     made = outputs(expressions)
     bounds = {n: o.bound for n, o in enumerate(made) if o.bound is not None}
-    compile_ = SlotCompiler({("i0", name): type_ for name, type_ in TYPES.items()}, "x", {})
+    compile_ = TemplateCompiler({("i0", name): type_ for name, type_ in TYPES.items()}, "x", {})
     columns = [
         (compile_(n, bounds[n].slot) if n in bounds else rows[f"i0_{o.column[1]}"]).cast(e.type).alias(f"c{n}")
         for n, (o, e) in enumerate(zip(made, expressions, strict=True))

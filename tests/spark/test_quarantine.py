@@ -20,7 +20,7 @@ from towpath.control.state.history import EventKind
 from towpath.job import Job, QueryDef, ResultsDef
 from towpath.lab.testing.running import ONE
 from towpath.spark import server
-from towpath.spark.expressions import RULES, Compiler
+from towpath.spark.expressions import RULES, SparkCompiler
 from towpath.store.layout import Store
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
@@ -38,7 +38,7 @@ BAD = {
 FEW, MANY = 20, 200  # rows of a second; with few no value is above 900
 
 
-def failing(compile_: Compiler, node: exp.Expression) -> Column:
+def failing(compile_: SparkCompiler, node: exp.Expression) -> Column:
     value = compile_(node.this)
     return F.when(value > 900, F.raise_error(F.lit("a fault on purpose")).cast("double")).otherwise(F.sqrt(value))
 

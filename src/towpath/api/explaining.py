@@ -72,8 +72,8 @@ def explain(
 def _chosen(queries: Mapping[str, Query], names: Sequence[str], sql: str | None) -> list[str]:
     unknown = [name for name in names if name not in queries]
     if unknown:
-        told = ", ".join(f"{name!r}{_meant(name, queries)}" for name in unknown)
-        raise UnknownQueryError(f"the job has no query named {told}; `towpath explain JOB --all` shows every query")
+        listed = ", ".join(f"{name!r}{_meant(name, queries)}" for name in unknown)
+        raise UnknownQueryError(f"the job has no query named {listed}; `towpath explain JOB --all` shows every query")
     if sql is None:
         return list(dict.fromkeys(names)) or list(queries)
     return [*dict.fromkeys(names), AD_HOC]

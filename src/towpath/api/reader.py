@@ -22,7 +22,7 @@ POLL_S = 0.2
 
 
 @dataclass(frozen=True)
-class Standing:
+class StandingQuery:
     """What a store knows of a query: its columns, and the event times [from_us, until_us) it answers for."""
 
     name: str
@@ -42,11 +42,11 @@ class Reader(Answers):
     def names(self) -> Sequence[str]:
         return self._journal.names()
 
-    def queries(self) -> list[Standing]:
+    def queries(self) -> list[StandingQuery]:
         """Every query there ever was, by name; of those that were replaced, the newest."""
         past = self._past()
         return [
-            Standing(query.name, query.sql, _state(query, parts, past), *_answered(whole(parts)), query.failed)
+            StandingQuery(query.name, query.sql, _state(query, parts, past), *_answered(whole(parts)), query.failed)
             for query, parts in self._journal.queries()
         ]
 

@@ -76,7 +76,7 @@ class Towpath:
         stack: ExitStack,
         engine: Engine,
         housekeeper: Housekeeper,
-        pulse: SelfMonitor,
+        self_monitor: SelfMonitor,
         loop: Loop | None = None,
     ) -> None:
         self.job = job
@@ -85,7 +85,7 @@ class Towpath:
         self.housekeeper = housekeeper
         self.refused: list[ProblemsError] = []  # bad files of the queries folder, newest last
         self._stack = stack
-        self._pulse = pulse
+        self._self_monitor = self_monitor
         self._stopped = False
         self._begun = time.monotonic()
         self._folder = QueryFolder(job.queries_folder, job.folder) if job.queries_folder else None
@@ -102,7 +102,7 @@ class Towpath:
                 return
             self._stopped = True
             try:
-                self._tell_of_pulse()
+                self._record_news()
                 self.engine.add_history(EventKind.CONTROLLER_STOPPED, f"the controller was stopped{why}")
             except StoreError as error:
                 log.warning("on the way out: %s", error)  # it ends all the same
@@ -184,8 +184,8 @@ class Towpath:
     def poll(self, watch: Watch | None = None) -> None:
         events = self.engine.poll()
         around = self.engine.guard.around
-        with around("writing down what befell the controller"):
-            self._tell_of_pulse()
+        with around("writing down what happened to the controller"):
+            self._record_news()
         if self.loop is not None:
             with around("the policy"):
                 self.loop.step(events, time.monotonic() - self._begun)
@@ -215,8 +215,8 @@ class Towpath:
             watch(events)
         self.housekeeper.feed_sinks()
 
-    def _tell_of_pulse(self) -> None:
-        for kind, text in self._pulse.news():
+    def _record_news(self) -> None:
+        for kind, text in self._self_monitor.news():
             self.engine.add_history(kind, text)
 
     def _watch_folder(self, folder: QueryFolder) -> None:
@@ -289,14 +289,14 @@ def start(job: Job | str | Path) -> Towpath:
             retention_us=retention_us,
         )
         stack.enter_context(engine)
-        pulse = stack.enter_context(SelfMonitor(store.root))
+        self_monitor = stack.enter_context(SelfMonitor(store.root))
         housekeeper = stack.enter_context(Housekeeper(store, retention_us))
         loop = None
         if job.control is not None and policy is not None:
             loop = loop_of(job, job.control, policy, engine, starter, scaled)
             places.capacities.measures = loop.measures
             stack.callback(loop.close)
-        running = Towpath(job, stack.pop_all(), engine, housekeeper, pulse, loop)
+        running = Towpath(job, stack.pop_all(), engine, housekeeper, self_monitor, loop)
         if bad:
             running.refuse(QueryError("not taken in:", bad))
         if unheeded:

@@ -18,7 +18,7 @@ from towpath.cli.stopping import on_stop
 if TYPE_CHECKING:  # other commands need not wait for DuckDB
     import pyarrow as pa
 
-    from towpath.api.reader import Reader, Standing
+    from towpath.api.reader import Reader, StandingQuery
 
 FORMATS = ("table", "json", "csv", "parquet")
 MOST_LEAVING = 3  # queries that are named
@@ -88,7 +88,7 @@ def _list(reader: Reader, format_: str, out: Path | None) -> None:
             MESSAGES.print(_awaited(leaving), soft_wrap=True, markup=False)
 
 
-def _awaited(leaving: list[Standing]) -> str:
+def _awaited(leaving: list[StandingQuery]) -> str:
     told = [f"{q.name} ({_end(q) if _never_began(q) else f'rows from {_end(q)} on'})" for q in leaving[:MOST_LEAVING]]
     more = [f"{len(leaving) - MOST_LEAVING:,} more"] if len(leaving) > MOST_LEAVING else []
     return (
@@ -97,7 +97,7 @@ def _awaited(leaving: list[Standing]) -> str:
     )
 
 
-def _table(queries: list[Standing]) -> Table:
+def _table(queries: list[StandingQuery]) -> Table:
     table = Table("query", "state", "from", "until", "columns")
     for query in queries:
         table.add_row(
@@ -106,20 +106,20 @@ def _table(queries: list[Standing]) -> Table:
     return table
 
 
-def _start(query: Standing) -> str:
+def _start(query: StandingQuery) -> str:
     """Until it is decided from when on a query answers, it answers for nothing."""
     if query.state == "starting" or _never_began(query):
         return "-"
     return "beginning" if query.from_us is None else exact_time(query.from_us)
 
 
-def _end(query: Standing) -> str:
+def _end(query: StandingQuery) -> str:
     if _never_began(query):
         return "left before it began"
     return "" if query.until_us is None else exact_time(query.until_us)
 
 
-def _never_began(query: Standing) -> bool:
+def _never_began(query: StandingQuery) -> bool:
     from towpath.control.state.records import BEGINNING_US
 
     return BEGINNING_US in (query.from_us, query.until_us)

@@ -229,7 +229,7 @@ def problems(error: ValidationError, where: str, model: type[Settings], kinds: K
     return [_problem(mistake, where, model, kinds) for mistake in error.errors()]
 
 
-def told(mistake: ErrorDetails) -> str:
+def expectation(mistake: ErrorDetails) -> str:
     """What was expected and what came, in words of our own: those of pydantic are for programmers."""
     if mistake["type"] == "missing":
         return "is missing"
@@ -261,7 +261,7 @@ def _problem(mistake: ErrorDetails, where: str, model: type[Settings], kinds: Ki
             tag = str(context["tag"])
             message, hint = f"{shown(tag)} is not a known type", meant(tag, kinds[path[0]])
         case _:
-            message, hint = told(mistake), _example(model, path[-1:])
+            message, hint = expectation(mistake), _example(model, path[-1:])
     return Mistake(".".join([where, *path]) if where else ".".join(path), message, hint)
 
 

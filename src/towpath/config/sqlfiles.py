@@ -73,8 +73,8 @@ def usable(folder: Path, taken: Set[str]) -> Contents:
 
 
 def unreachable(folder: Path, error: OSError) -> Mistake:
-    told = f"{folder} cannot be looked into: {error.strerror}"
-    return Mistake("queries_folder", told, "its queries go on as they are until it is there again")
+    message = f"{folder} cannot be looked into: {error.strerror}"
+    return Mistake("queries_folder", message, "its queries go on as they are until it is there again")
 
 
 def read(folder: Path, file: str, taken: Set[str]) -> SqlFile:

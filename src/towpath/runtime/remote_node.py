@@ -138,7 +138,7 @@ class RemoteNode:
             return self._waiting.get(carrier, False)
 
     def settle(self, carriers: Sequence[str]) -> bool:
-        told, done = threading.Event(), threading.Event()
+        opened, done = threading.Event(), threading.Event()
         failures: list[BaseException] = []
 
         def settle() -> None:
@@ -149,8 +149,8 @@ class RemoteNode:
                 failures.append(error)
             done.set()
 
-        self._tell("", lambda node: told.set())
-        if not self._unless_lost(told):
+        self._tell("", lambda node: opened.set())
+        if not self._unless_lost(opened):
             return False
         # Not in the node's own thread, which has to go on asking for a sign of life.
         threading.Thread(target=settle, name=f"settling {self._name}", daemon=True).start()
@@ -220,8 +220,8 @@ class RemoteNode:
                 if self._forgotten:
                     break
                 self._events += news
-                told = {carrier for carrier, _ in self._commands}
-                self._waiting = {carrier: rest for carrier, rest in rests.items() if carrier not in told}
+                commanded = {carrier for carrier, _ in self._commands}
+                self._waiting = {carrier: rest for carrier, rest in rests.items() if carrier not in commanded}
         if self._forgotten:
             node.forget()
             return

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from towpath.config.settings import told
+from towpath.config.settings import expectation
 from towpath.errors import (
     ProblemsError,
     RuntimeFailure,
@@ -154,7 +154,7 @@ def _checked(adapter: TypeAdapter[T], value: object) -> T:
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        mistakes = (f"{'.'.join(map(str, m['loc'])) or 'the request'}: {told(m)}" for m in error.errors())
+        mistakes = (f"{'.'.join(map(str, m['loc'])) or 'the request'}: {expectation(m)}" for m in error.errors())
         raise HTTPException(400, f"expected another request: {'; '.join(mistakes)}") from None
 
 

@@ -26,7 +26,7 @@ from towpath.plan.pipeline import Grouped, Slot
 from towpath.plan.templates import Probe, Template
 from towpath.schema import BEFORE_1970_US, Type
 from towpath.spark.aggregates import aggregate, argument
-from towpath.spark.expressions import Compiler
+from towpath.spark.expressions import SparkCompiler
 
 # Spark marks event times with this metadata; a derived time is an event time too, with the delay already applied.
 EVENT_TIME = {"spark.watermarkDelayMs": 0}
@@ -231,7 +231,7 @@ class _Carrier:
         last_start = time - F.pmod(time, hop)
         return F.explode(F.sequence(last_start + hop, last_start + length, hop))
 
-    def _argument(self, compile_: SlotCompiler, n: int, slot: Slot) -> Column:
+    def _argument(self, compile_: TemplateCompiler, n: int, slot: Slot) -> Column:
         if isinstance(slot.expr.this, exp.Star):
             return F.lit(1)
         return F.when(self._uses("aggregates", n), compile_(n, Slot(argument(slot.expr), slot.type)))
@@ -271,12 +271,12 @@ class _Carrier:
         uses = self._uses(part, n)
         return uses & ~F.col("_fragment").isin(list(self._banned)) if self._banned else uses
 
-    def _compiler(self, prefix: str, *, after: bool = False) -> SlotCompiler:
+    def _compiler(self, prefix: str, *, after: bool = False) -> TemplateCompiler:
         known: dict[exp.Expression, Column] = {}
         if after:
             known = {Grouped(this=s.expr.copy()): F.col(f"g{n}") for n, s in enumerate(self._template.groups)}
             known |= {s.expr: F.col(f"a{n}") for n, s in enumerate(self._template.aggregates)}
-        return SlotCompiler(self._types, prefix, known)
+        return TemplateCompiler(self._types, prefix, known)
 
 
 def _typed(column: str, slot: Slot) -> Column:
@@ -284,7 +284,7 @@ def _typed(column: str, slot: Slot) -> Column:
     return F.col(column).cast(slot.type.value).alias(column)
 
 
-class SlotCompiler:
+class TemplateCompiler:
     """Compiles the slots of one part of a template.
 
     Constants are the columns `<prefix><slot>_p<k>` of the assignment table.
@@ -307,7 +307,7 @@ class SlotCompiler:
                 return F.col(input_column(node.table, node.name))
             return None
 
-        return Compiler(resolve, lambda node: self.type_of(node, slot))(slot.expr)
+        return SparkCompiler(resolve, lambda node: self.type_of(node, slot))(slot.expr)
 
     def type_of(self, node: exp.Expression, slot: Slot) -> Type:
         concrete = Slot(node, slot.type).plain.transform(

@@ -45,7 +45,7 @@ BIGINT_BOUNDS = (-(2.0**63), 2.0**63)  # the second is the first double that is 
 REPEATING = (exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring)
 
 
-class Compiler:
+class SparkCompiler:
     """Compiles one expression after another against the same columns.
 
     `resolve` is asked first at every node: it answers columns, parameters, and subexpressions computed before.
@@ -83,21 +83,21 @@ class Compiler:
         return [self(n) for n in nodes]
 
 
-def _binary(operation: Operation) -> Callable[[Compiler, exp.Expression], Column]:
+def _binary(operation: Operation) -> Callable[[SparkCompiler, exp.Expression], Column]:
     return lambda compile_, node: operation(compile_(node.this), compile_(node.expression))
 
 
-def _call(function: Callable[..., Column]) -> Callable[[Compiler, exp.Expression], Column]:
+def _call(function: Callable[..., Column]) -> Callable[[SparkCompiler, exp.Expression], Column]:
     return lambda compile_, node: function(compile_(node.this))
 
 
-def _literal(compile_: Compiler, node: exp.Expression) -> Column:
+def _literal(compile_: SparkCompiler, node: exp.Expression) -> Column:
     if node.is_string:
         return F.lit(node.this)
     return F.lit(int(node.this)).cast("bigint") if node.is_int else F.lit(float(node.this))
 
 
-def _cast(compile_: Compiler, node: exp.Expression) -> Column:
+def _cast(compile_: SparkCompiler, node: exp.Expression) -> Column:
     type_ = type_of_name(node.args["to"])
     assert type_ is not None, f"{node} is a cast to a type of the language"
     value, target = compile_(node.this), type_.value
@@ -118,7 +118,7 @@ def _unsigned_zero(value: Column) -> Column:
     return value + F.lit(0.0)
 
 
-def _case(compile_: Compiler, node: exp.Expression) -> Column:
+def _case(compile_: SparkCompiler, node: exp.Expression) -> Column:
     # One CASE, not one inside the other: Spark has no room for hundreds of levels.
     first, *others = ((compile_(branch.this), compile_(branch.args["true"])) for branch in node.args["ifs"])
     result = F.when(*first)
@@ -128,14 +128,14 @@ def _case(compile_: Compiler, node: exp.Expression) -> Column:
     return result if default is None else result.otherwise(compile_(default))
 
 
-def _if(compile_: Compiler, node: exp.Expression) -> Column:
+def _if(compile_: SparkCompiler, node: exp.Expression) -> Column:
     otherwise = node.args.get("false")
     return F.when(compile_(node.this), compile_(node.args["true"])).otherwise(
         F.lit(None) if otherwise is None else compile_(otherwise)
     )
 
 
-def _in(compile_: Compiler, node: exp.Expression) -> Column:
+def _in(compile_: SparkCompiler, node: exp.Expression) -> Column:
     members = [(compile_(m), compile_.type_of(m) is Type.DOUBLE) for m in node.expressions]
     kinds = [[m for m, double in members if double is kind] for kind in (False, True)]
     if not all(kinds):
@@ -144,14 +144,14 @@ def _in(compile_: Compiler, node: exp.Expression) -> Column:
     return compile_.let(node.this, lambda value: value.isin(kinds[0]) | value.isin(kinds[1]))
 
 
-def _like(compile_: Compiler, node: exp.Expression) -> Column:
+def _like(compile_: SparkCompiler, node: exp.Expression) -> Column:
     """A constant of the assignment table is a regular expression already (plan/assignment.py)."""
     given = node.expression
     regexp = F.lit(pattern(given.this)) if isinstance(given, exp.Literal) else compile_(given)
     return F.rlike(compile_(node.this), regexp)
 
 
-def _substring(compile_: Compiler, node: exp.Expression) -> Column:
+def _substring(compile_: SparkCompiler, node: exp.Expression) -> Column:
     length = node.args.get("length")
     length_column = F.lit(FURTHEST) if length is None else compile_.let(length, _position)
     return F.substring(compile_(node.this), compile_.let(node.args["start"], _position), length_column)
@@ -163,28 +163,28 @@ def _position(value: Column) -> Column:
     return F.when(value > end, end).when(value < -end, -end).otherwise(value).cast("int")
 
 
-def _round(compile_: Compiler, node: exp.Expression) -> Column:
+def _round(compile_: SparkCompiler, node: exp.Expression) -> Column:
     decimals = node.args.get("decimals")
     value = compile_(node.this)
     # The digits are part of the shape (a plain literal), possibly negative.
     return F.round(value, 0 if decimals is None else int(decimals.sql()))
 
 
-def _divide(compile_: Compiler, node: exp.Expression) -> Column:
+def _divide(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.try_divide(compile_(node.this).cast("double"), compile_(node.expression).cast("double"))
 
 
-def _between(compile_: Compiler, node: exp.Expression) -> Column:
+def _between(compile_: SparkCompiler, node: exp.Expression) -> Column:
     low, high = compile_(node.args["low"]), compile_(node.args["high"])
     return compile_.let(node.this, lambda value: (value >= low) & (value <= high))
 
 
-def _nullif(compile_: Compiler, node: exp.Expression) -> Column:
+def _nullif(compile_: SparkCompiler, node: exp.Expression) -> Column:
     other = compile_(node.expression)
     return compile_.let(node.this, lambda value: F.when(value == other, F.lit(None)).otherwise(value))
 
 
-def _power(compile_: Compiler, node: exp.Expression) -> Column:
+def _power(compile_: SparkCompiler, node: exp.Expression) -> Column:
     one = F.lit(1.0)
 
     def power(base: Column, exponent: Column) -> Column:
@@ -200,11 +200,11 @@ def _power(compile_: Compiler, node: exp.Expression) -> Column:
     return compile_.let(node.this, raised)
 
 
-def _modulo(compile_: Compiler, node: exp.Expression) -> Column:
+def _modulo(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return compile_.arithmetic(node, F.try_mod, F.try_mod)
 
 
-def _negative(compile_: Compiler, node: exp.Expression) -> Column:
+def _negative(compile_: SparkCompiler, node: exp.Expression) -> Column:
     value = whole_number(node)
     if value is not None:
         return F.lit(value).cast("bigint")
@@ -212,7 +212,7 @@ def _negative(compile_: Compiler, node: exp.Expression) -> Column:
     return compile_.arithmetic(exp.Sub(this=zero, expression=node.this.copy()), F.try_subtract, lambda a, b: a - b)
 
 
-def _absolute(compile_: Compiler, node: exp.Expression) -> Column:
+def _absolute(compile_: SparkCompiler, node: exp.Expression) -> Column:
     value, type_ = compile_(node.this), compile_.type_of(node.this)
     if type_ is Type.DOUBLE:
         return F.abs(value)
@@ -221,10 +221,10 @@ def _absolute(compile_: Compiler, node: exp.Expression) -> Column:
     return absolute.try_cast("int") if type_ is Type.INT else F.try_add(F.try_subtract(absolute, F.lit(1)), F.lit(1))
 
 
-def _whole(function: Operation1) -> Callable[[Compiler, exp.Expression], Column]:
+def _whole(function: Operation1) -> Callable[[SparkCompiler, exp.Expression], Column]:
     low, high = BIGINT_BOUNDS
 
-    def rule(compile_: Compiler, node: exp.Expression) -> Column:
+    def rule(compile_: SparkCompiler, node: exp.Expression) -> Column:
         if compile_.type_of(node.this).integral:
             return compile_(node.this).cast("bigint")
         # Spark makes 0 of NaN and the next BIGINT of what is none.
@@ -233,15 +233,15 @@ def _whole(function: Operation1) -> Callable[[Compiler, exp.Expression], Column]
     return rule
 
 
-def _part(function: Callable[[Column], Column]) -> Callable[[Compiler, exp.Expression], Column]:
+def _part(function: Callable[[Column], Column]) -> Callable[[SparkCompiler, exp.Expression], Column]:
     return lambda compile_, node: function(compile_(node.this)).cast("bigint")
 
 
-def _extreme(function: Callable[..., Column]) -> Callable[[Compiler, exp.Expression], Column]:
+def _extreme(function: Callable[..., Column]) -> Callable[[SparkCompiler, exp.Expression], Column]:
     return lambda compile_, node: function(*compile_.all([node.this, *node.expressions]))
 
 
-RULES: dict[type[exp.Expression], Callable[[Compiler, exp.Expression], Column]] = {
+RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Column]] = {
     exp.Literal: _literal,
     exp.Boolean: lambda _, node: F.lit(bool(node.this)),
     exp.Null: lambda _, node: F.lit(None),

@@ -25,7 +25,8 @@ class LinkFiles:
     def write(self, links: Links) -> None:
         """Brings the files up to what the controller knows."""
         wanted = {
-            self._store.links(schema_class) / f"{link.name}.json": link for schema_class, link in links.told(self._root)
+            self._store.links(schema_class) / f"{link.name}.json": link
+            for schema_class, link in links.declared(self._root)
         }
         written = self._written if self._written is not None else dict.fromkeys(self._found())
         for path, link in wanted.items():

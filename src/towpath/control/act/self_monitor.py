@@ -80,7 +80,7 @@ class SelfMonitor:
         self._guard = threading.Lock()
         self._noticed: list[Noticed] = []
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="self-monitor", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

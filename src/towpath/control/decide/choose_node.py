@@ -33,7 +33,7 @@ class JobPlanner:
 
 
 @dataclass(frozen=True)
-class Choice:
+class NodeChoice:
     nodes: tuple[str, ...]  # as many as copies were asked for
     reason: str = ""  # nothing where there was no choice
 
@@ -49,7 +49,7 @@ def _first_fit(asked: Problem) -> Placement:
 FIRST_FIT = JobPlanner(DEFAULT, _first_fit)
 
 
-def choose_node(asked: Problem, planner: JobPlanner, wanted: Iterable[str]) -> dict[str, Choice]:
+def choose_node(asked: Problem, planner: JobPlanner, wanted: Iterable[str]) -> dict[str, NodeChoice]:
     """Where the planner puts what is wanted. One that fails, or answers what cannot be, is replaced by the default."""
     names = list(wanted)
     placement, why = _answer(asked, planner, names)
@@ -58,7 +58,7 @@ def choose_node(asked: Problem, planner: JobPlanner, wanted: Iterable[str]) -> d
         log.warning("planner %s %s", planner.name, why)
         placement, by = _first_fit(asked), f"{DEFAULT}, since {planner.name} {why},"
     reason = f"chosen by {by}{_loads(asked)}"
-    return {name: Choice(placement.nodes[name], reason) for name in names}
+    return {name: NodeChoice(placement.nodes[name], reason) for name in names}
 
 
 def _answer(asked: Problem, planner: JobPlanner, wanted: Sequence[str]) -> tuple[Placement | None, str]:
@@ -89,20 +89,24 @@ class Places:
     capacities: Capacities = field(default_factory=Capacities)
     carriers: CarrierKinds = CarrierKinds.COMPILED
 
-    def choose(self, known: ControllerState, nodes: Sequence[str], wanted: Sequence[Wanted]) -> Mapping[str, Choice]:
+    def choose(
+        self, known: ControllerState, nodes: Sequence[str], wanted: Sequence[Wanted]
+    ) -> Mapping[str, NodeChoice]:
         """`nodes` are those that may be chosen; there is at least one."""
         if len(nodes) == 1:
-            return {w.name: Choice((nodes[0],)) for w in wanted}
+            return {w.name: NodeChoice((nodes[0],)) for w in wanted}
         asked = problem(known, self.catalog, self.capacities, nodes, wanted)
         return choose_node(asked, self.planner, [w.name for w in wanted])
 
 
-def fragments_to(places: Places, known: ControllerState, free: Mapping[int, Sequence[str]]) -> list[tuple[int, Choice]]:
+def fragments_to(
+    places: Places, known: ControllerState, free: Mapping[int, Sequence[str]]
+) -> list[tuple[int, NodeChoice]]:
     """Where fragments go, each to one of the nodes given with it. Those with the same nodes are asked for together."""
     alike: dict[tuple[str, ...], list[int]] = {}
     for fragment, nodes in free.items():
         alike.setdefault(tuple(nodes), []).append(fragment)
-    found: list[tuple[int, Choice]] = []
+    found: list[tuple[int, NodeChoice]] = []
     for nodes, fragments in alike.items():
         carriers = [known.carrier_of(known.state.fragments[f]) for f in fragments]
         wanted = [Wanted(f"f{f}", c.template.family, carrier=c.id) for f, c in zip(fragments, carriers, strict=True)]

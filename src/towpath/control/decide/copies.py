@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towpath.control.decide.choose_node import Choice, Places, fragments_to
+from towpath.control.decide.choose_node import NodeChoice, Places, fragments_to
 from towpath.control.decide.moves import Moves
 from towpath.control.state.controller_state import ControllerState
 from towpath.control.state.records import FragmentRecord, FragmentStatus, PartRecord
@@ -20,7 +20,7 @@ class Copies:
         self._places = places
         self._settled_for: frozenset[str] = frozenset()  # with these nodes there is nothing more to be done
 
-    def parting(self) -> list[tuple[int, Choice]]:
+    def parting(self) -> list[tuple[int, NodeChoice]]:
         """Copies that share a node and can set out now, and where to: to a node that has none."""
         takers = self._known.open_nodes
         if frozenset(takers) == self._settled_for:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from towpath.control.decide.choose_node import Choice, Places, fragments_to
+from towpath.control.decide.choose_node import NodeChoice, Places, fragments_to
 from towpath.control.decide.moves import Moves
 from towpath.control.state.controller_state import ControllerState, Instruction
 from towpath.control.state.fence import UNDECIDED
@@ -44,7 +44,7 @@ class Draining:
         if self._known.draining(node):
             self._mark(node, False, f"node {node} takes queries again: asked for")
 
-    def leaving(self) -> list[tuple[int, Choice]]:
+    def leaving(self) -> list[tuple[int, NodeChoice]]:
         """Fragments that can set out from such nodes now, and where to."""
         nodes = {name for name in self._known.nodes if self._known.draining(name)}
         others = self._known.open_nodes

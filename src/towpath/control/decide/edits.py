@@ -150,7 +150,7 @@ def _place(node: NodeDef) -> str:
 class Opening:
     """What is decided when a job is started, before anything is done."""
 
-    told: str  # of it, in the history
+    summary: str  # of it, in the history
     catalog: Catalog
     requests: Sequence[Request]
     staying: Collection[str]  # queries that the job file has, or had and cannot be read there now
@@ -158,7 +158,7 @@ class Opening:
     all_heard: Callable[[str], bool] = lambda carrier: False  # whether a carrier surely does nothing that nobody knows
 
     def __call__(self, controller: Controller) -> list[Instruction]:
-        controller.known.add_history(EventKind.CONTROLLER_STARTED, self.told)
+        controller.known.add_history(EventKind.CONTROLLER_STARTED, self.summary)
         heard = [name for name in controller.state.carriers if self.all_heard(name)]
         found = controller.resume(self.elsewhere)
         for record in list(controller.state.queries.values()):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from towpath.control.decide.choose_node import Choice, Places
+from towpath.control.decide.choose_node import NodeChoice, Places
 from towpath.control.observe.carriers import Wanted
 from towpath.control.state.controller_state import ControllerState, Instruction, Publish, StartCarrier
 from towpath.control.state.history import EventKind
@@ -56,7 +56,7 @@ class Failover:
             if carrier.id in chosen:
                 self._hand_over(carrier, chosen[carrier.id])
             elif carrier.node in elsewhere:
-                self._hand_over(carrier, Choice((carrier.node,), "the node is at another address now"))
+                self._hand_over(carrier, NodeChoice((carrier.node,), "the node is at another address now"))
 
     def _running_on(self, nodes: Iterable[str]) -> list[CarrierRecord]:
         carriers = (self._known.state.carriers[name] for name in self._known.runs)
@@ -67,7 +67,7 @@ class Failover:
         there = [name for name in self._known.nodes if name not in self._known.lost]
         return [name for name in there if not self._known.draining(name)] or there
 
-    def _choose(self, carriers: Sequence[CarrierRecord], nodes: Sequence[str]) -> Mapping[str, Choice]:
+    def _choose(self, carriers: Sequence[CarrierRecord], nodes: Sequence[str]) -> Mapping[str, NodeChoice]:
         if not carriers:
             return {}
         sizes = {c.id: len(self._known.present.get(c.id, {})) for c in carriers}
@@ -87,7 +87,7 @@ class Failover:
             found += [Publish(carrier.id), StartCarrier(carrier.id)]
         return found
 
-    def _hand_over(self, carrier: CarrierRecord, choice: Choice) -> None:
+    def _hand_over(self, carrier: CarrierRecord, choice: NodeChoice) -> None:
         source, carrier.node = carrier.node, choice.nodes[0]
         carrier.epoch += 1
         self._known.note(carrier)

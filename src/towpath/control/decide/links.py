@@ -112,7 +112,7 @@ class Links:
         """The fragments whose turn it is to make a link."""
         return {self._turns(query)[-1].fragment for query in self._running.values()}
 
-    def told(self, root: Callable[[str], str]) -> Iterator[tuple[SchemaClass, Link]]:
+    def declared(self, root: Callable[[str], str]) -> Iterator[tuple[SchemaClass, Link]]:
         """What those who read links must know; `root` is where the results log of a carrier lies."""
         for query in self._running.values():
             turns = self._turns(query)

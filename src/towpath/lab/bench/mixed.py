@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from towpath.errors import RuntimeFailure
 from towpath.lab.bench import MIXED_KINDS, plain, shared
 from towpath.lab.bench.apart import apart
-from towpath.lab.bench.plain import SETTINGS, Setting
+from towpath.lab.bench.plain import SETTINGS, SparkSetting
 from towpath.lab.bench.sharing import RATE, Tell
 from towpath.lab.bench.steps import Limit, Pace, Say, find_limit
 from towpath.lab.bench.workloads import CHANNELS, DELAY_US, MOST, STREAMS, WorkloadKind
@@ -203,7 +203,7 @@ class MixedPlan:
     most: int = 10_000
     first_plain: int = 5
     most_plain: int = 80
-    setting: Setting = SETTINGS[-1]
+    setting: SparkSetting = SETTINGS[-1]
     carriers: CarrierKinds = CarrierKinds.AUTO
     patience_s: float = 300.0
 

@@ -256,9 +256,9 @@ class Month:
                 sizes[part] += (Path(folder) / name).stat().st_size
                 files += 1
         journal = Journal(self._store.journal, read_only=True)
-        known, told = journal.load(ended=True), len(journal.history())
+        known, entries = journal.load(ended=True), len(journal.history())
         journal.close()
-        return StoreSize(sizes, {table: len(getattr(known, table)) for table in TABLES}, told, files)
+        return StoreSize(sizes, {table: len(getattr(known, table)) for table in TABLES}, entries, files)
 
 
 def _ms(work: Callable[[], object]) -> float:

@@ -25,7 +25,7 @@ LOOK_S, PROGRESS_KEPT = 5.0, {"spark.sql.streaming.numRecentProgressUpdates": "1
 
 
 @dataclass(frozen=True)
-class Setting:
+class SparkSetting:
     """One way to set plain Spark up; the benchmark takes the best. All begin with the settings towpath itself has."""
 
     name: str
@@ -34,14 +34,14 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("as towpath's node: FAIR, shuffle partitions = cores, light checkpoints"),
-    Setting("one task per stage", {"spark.sql.shuffle.partitions": "1"}, partitions=1),
-    Setting(
+    SparkSetting("as towpath's node: FAIR, shuffle partitions = cores, light checkpoints"),
+    SparkSetting("one task per stage", {"spark.sql.shuffle.partitions": "1"}, partitions=1),
+    SparkSetting(
         "one task per stage, no more tasks than cores",
         {"spark.sql.shuffle.partitions": "1", "spark.master": "local[2]"},
         partitions=1,
     ),
-    Setting(
+    SparkSetting(
         "one task per stage, no more tasks than cores, no batches without data",
         {
             "spark.sql.shuffle.partitions": "1",
@@ -53,7 +53,7 @@ SETTINGS = (
 )
 
 
-def read(spark: SparkSession, data: Path, setting: Setting) -> DataFrame:
+def read(spark: SparkSession, data: Path, setting: SparkSetting) -> DataFrame:
     reader = spark.readStream.schema(DDL).option("maxFilesPerTrigger", MOST_FILES)
     rows = reader.parquet(str(data))
     return rows if setting.partitions is None else rows.coalesce(setting.partitions)
@@ -75,7 +75,7 @@ class Plain:
     """Streaming queries that become more."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, kind: WorkloadKind, setting: Setting, feeder: Feeder, say: Say
+        self, spark: SparkSession, folder: Path, kind: WorkloadKind, setting: SparkSetting, feeder: Feeder, say: Say
     ) -> None:
         self._spark = spark
         self._folder = folder
@@ -121,7 +121,7 @@ class Plain:
 
 
 @contextmanager
-def opened(kind: WorkloadKind, setting: Setting, rate: int, cores: int, say: Say) -> Iterator[Plain]:
+def opened(kind: WorkloadKind, setting: SparkSetting, rate: int, cores: int, say: Say) -> Iterator[Plain]:
     with tempfile.TemporaryDirectory(prefix="towpath-bench-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
         (folder / "data").mkdir()

@@ -48,7 +48,7 @@ class SharedRequests:
         return self._made[:n]
 
 
-class Shared:
+class SharedJob:
     """A running job whose queries become more."""
 
     def __init__(self, running: Towpath, requests: SharedRequests, feeder: Feeder) -> None:
@@ -69,11 +69,11 @@ class Shared:
 @contextmanager
 def opened(
     requests: SharedRequests, rate: int, cores: int, carriers: CarrierKinds = CarrierKinds.COMPILED
-) -> Iterator[Shared]:
+) -> Iterator[SharedJob]:
     with tempfile.TemporaryDirectory(prefix="towpath-bench-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
         data = folder / "data"
         data.mkdir()
         made = job(folder, data, cores, trigger_ms=1000, carriers=carriers)
         with start(made) as running, Feeder(data, rate, cores) as feeder:
-            yield Shared(running, requests, feeder)
+            yield SharedJob(running, requests, feeder)

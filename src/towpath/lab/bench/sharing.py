@@ -12,7 +12,7 @@ from typing import Any
 
 from towpath.lab.bench import plain, shared, single, submission
 from towpath.lab.bench.apart import apart
-from towpath.lab.bench.plain import SETTINGS, Setting
+from towpath.lab.bench.plain import SETTINGS, SparkSetting
 from towpath.lab.bench.single import Backlog, Single
 from towpath.lab.bench.steps import Limit, Measure, Pace, Say, find_limit, observe
 from towpath.lab.bench.submission import Late
@@ -33,7 +33,7 @@ class SharingPlan:
     most_plain: int = 80
     first: dict[str, int] = field(default_factory=lambda: {"alerts": 50_000, "windows": 50_000, "joins": 5_000})
     first_plain: int = 5
-    settings: tuple[Setting, ...] = SETTINGS
+    settings: tuple[SparkSetting, ...] = SETTINGS
     backlog: Backlog = field(default_factory=Backlog)
     running: int = 1000  # when one more is submitted
 
@@ -133,24 +133,24 @@ def _compare(kind: str, plan: SharingPlan, log: Path, tell: Tell) -> Comparison:
     return Comparison(theirs, ours, setting.name)
 
 
-def _best_setting(kind: str, plan: SharingPlan, log: Path, say: Say) -> Setting:
+def _best_setting(kind: str, plan: SharingPlan, log: Path, say: Say) -> SparkSetting:
     """The one with the shortest triggers for a few queries."""
     if len(plan.settings) == 1:
         return plan.settings[0]
 
-    def p95(setting: Setting) -> float:
+    def p95(setting: SparkSetting) -> float:
         return apart(plain_trial, kind, setting, plan, log=log, say=say).p95
 
     return min(plan.settings, key=p95)
 
 
-def plain_trial(kind: str, setting: Setting, plan: SharingPlan, say: Say) -> Measure:
+def plain_trial(kind: str, setting: SparkSetting, plan: SharingPlan, say: Say) -> Measure:
     with plain.opened(KINDS[kind], setting, plan.rate, plan.cores, say) as system:
         system.grow_to(plan.first_plain)
         return observe(system, plan.first_plain, plan.pace, say)
 
 
-def plain_limit(kind: str, setting: Setting, plan: SharingPlan, say: Say) -> Limit:
+def plain_limit(kind: str, setting: SparkSetting, plan: SharingPlan, say: Say) -> Limit:
     opened = partial(plain.opened, KINDS[kind], setting, plan.rate, plan.cores, say)
     return find_limit(opened, plan.first_plain, plan.most_plain, plan.pace, say)
 

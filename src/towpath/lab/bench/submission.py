@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from towpath.errors import RuntimeFailure
-from towpath.lab.bench.shared import Shared, SharedRequests, opened
+from towpath.lab.bench.shared import SharedJob, SharedRequests, opened
 from towpath.lab.bench.steps import Pace, Say, observe
 from towpath.lab.bench.workloads import KINDS
 from towpath.runtime.carriers import BatchDone
@@ -34,7 +34,7 @@ def submit_one(n: int, pace: Pace, rate: int, cores: int, say: Say) -> Late:
         return _submit(shared, n)
 
 
-def _submit(shared: Shared, n: int) -> Late:
+def _submit(shared: SharedJob, n: int) -> Late:
     running = shared.running
     shared.triggers()
     before = len(running.engine.carriers)

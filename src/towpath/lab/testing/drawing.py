@@ -1,4 +1,4 @@
-"""Draws whole workloads: streams with all that can befall them, queries that come, change and go, and edits."""
+"""Draws whole workloads: streams with all that can happen to them, queries that come, change and go, and edits."""
 
 from __future__ import annotations
 

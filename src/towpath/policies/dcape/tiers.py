@@ -52,8 +52,8 @@ def _grouped(nodes: Sequence[Node], property: str) -> list[Tier | str]:
     """A manager for each value of a property."""
     without = [node.name for node in nodes if property not in node.properties]
     if without:
-        told = f"{property!r} is no property of {', '.join(without)}"
-        raise PolicyError("options of the policy dcape", [Mistake("group_by", told, "every node must have it")])
+        message = f"{property!r} is no property of {', '.join(without)}"
+        raise PolicyError("options of the policy dcape", [Mistake("group_by", message, "every node must have it")])
     groups: dict[str, list[str]] = {}
     for node in nodes:
         groups.setdefault(str(node.properties[property]), []).append(node.name)
