@@ -7,12 +7,16 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console, RenderableType
 
 from towpath.api.figures import CarrierFigures
+
+if TYPE_CHECKING:
+    from towpath.placement.problem import Problem
 
 MESSAGES = Console(stderr=True, highlight=False, markup=False)
 PATIENCE_S = 2.0  # what takes longer says so
@@ -120,3 +124,10 @@ def working(text: str) -> Iterator[Callable[[str], None]]:
         timer.cancel()
         timer.join()  # else it might start the spinner after its end
         status.stop()
+
+
+def load_problem(path: Path, seed: int | None) -> Problem:
+    from towpath import problems
+
+    with working(f"reading {path}"):
+        return problems.load(path, seed)

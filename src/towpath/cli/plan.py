@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from towpath.cli.failures import STOPPED
-from towpath.cli.output import MESSAGES, json_option, print_data, print_json
-from towpath.cli.problemfile import load_problem
+from towpath.cli.output import MESSAGES, json_option, load_problem, print_data, print_json
 
 MOST_NODES = 40
 

@@ -13,8 +13,7 @@ import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from towpath.cli.failures import STOPPED
-from towpath.cli.output import MESSAGES, PATIENCE_S, json_option, print_data, print_json, working
-from towpath.cli.problemfile import load_problem
+from towpath.cli.output import MESSAGES, PATIENCE_S, json_option, load_problem, print_data, print_json, working
 from towpath.cli.stopping import on_stop
 from towpath.errors import TowpathError
 from towpath.extras import require

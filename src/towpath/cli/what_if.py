@@ -13,8 +13,7 @@ from rich.console import RenderableType
 from rich.table import Column, Table
 
 from towpath.cli.finding import Found, finds_job
-from towpath.cli.output import MESSAGES, json_option, print_data, print_json, working
-from towpath.cli.problemfile import load_problem
+from towpath.cli.output import MESSAGES, json_option, load_problem, print_data, print_json, working
 from towpath.errors import StoreError
 from towpath.extras import require
 from towpath.store.layout import Store
