@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import combinations
+from math import isnan
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
-from towpath.config import sqlfiles, yamlfile
+from towpath.config import network, sqlfiles, yamlfile
+from towpath.config.network import Distances, NetworkDef
 from towpath.config.nodes import NODES, ConnectNode, EmbeddedNode, NodeDef
 from towpath.config.settings import (
     BEGINNING,
@@ -29,6 +32,7 @@ from towpath.config.sqlfiles import NAME, NAME_HINT, Contents
 from towpath.config.steering import ControlDef
 from towpath.errors import JobError, Mistake
 from towpath.plan import CUT, WHOLE, CarrierKinds
+from towpath.problems.generate import matrix
 from towpath.results.sinks import SINKS, SinkOfQuery
 from towpath.schema import Stream
 from towpath.streams.definition import IDENTIFIER, ReadFolders, StreamDef, StreamText, define, members, numbered, unlike
@@ -86,6 +90,8 @@ class Job:
     fragments: str = WHOLE  # of queries that say nothing else
     folder: Contents = field(default_factory=Contents)  # of `queries_folder`, when the job was loaded
     carriers: CarrierKinds = CarrierKinds.COMPILED
+    distances: Distances = field(default_factory=dict)  # between nodes, as far as a site knows them
+    inject: bool = False  # readers wait as long as that
 
     @property
     def catalog(self) -> dict[str, Stream]:
@@ -143,6 +149,7 @@ class JobText(Settings):
     carriers: CarrierKinds = Field(CarrierKinds.COMPILED, examples=["auto"])
     results: Any = None
     control: Any = None
+    network: Any = None
 
     @field_validator("store")
     @classmethod
@@ -196,6 +203,8 @@ class _Reader:
         results = self.checked(ResultsDef, {} if raw.get("results") is None else raw["results"], "results")
         self.refuse_unknown_nodes(queries, given)
         control = None if raw.get("control") is None else self.checked(ControlDef, raw["control"], "control")
+        distances, inject = self.network(raw.get("network"), given)
+        self.refuse_unknown_entries(streams, given)
         self.refuse_shared_sinks(queries)
         folders = ReadFolders(streams)
         self.refuse_sinks_among_rows(queries, folders)
@@ -204,7 +213,7 @@ class _Reader:
         if top is None or results is None or self.problems:
             return None
         where = (store, top.trigger_ms, streams, nodes)
-        return Job(*where, queries, folder, results, control, top.fragments, contents, top.carriers)
+        return Job(*where, queries, folder, results, control, top.fragments, contents, top.carriers, distances, inject)
 
     def checked(self, model: type[_Model], value: object, where: str, note: str = "") -> _Model | None:
         try:
@@ -261,6 +270,37 @@ class _Reader:
             return None
         model: type[EmbeddedNode] | type[ConnectNode] = NODES.get(str(kind), EmbeddedNode)
         return self.checked(model, value, where)
+
+    def network(self, value: object, nodes: Collection[str]) -> tuple[Distances, bool]:
+        text = self.checked(NetworkDef, {} if value is None else value, "network")
+        if text is None:
+            return {}, False
+        found = dict(network.given(text))
+        if text.matrix is not None:
+            try:
+                latencies = matrix.read(Path(text.matrix))
+            except ValueError as error:
+                self.refuse("network.matrix", str(error), "a row for each node, round trips in ms")
+                return {}, False
+            if len(latencies) != len(nodes):
+                hint = "a row for each of the file's nodes, in their order"
+                self.refuse("network.matrix", f"{text.matrix} has {len(latencies)} rows, and {len(nodes)} nodes", hint)
+                return {}, False
+            rows = zip(nodes, latencies.tolist(), strict=True)
+            ways = {(a, b): seconds for a, row in rows for b, seconds in zip(nodes, row, strict=True)}
+            # Both ways may have been measured, or one of them.
+            for a, b in combinations(sorted(nodes), 2):
+                both = [ways[way] for way in ((a, b), (b, a)) if not isnan(ways[way])]
+                if both:
+                    found[a, b] = sum(both) / len(both)
+        self.problems += network.mistakes(text, found, nodes)
+        return found, text.inject
+
+    def refuse_unknown_entries(self, streams: Mapping[str, StreamDef], nodes: Iterable[str]) -> None:
+        for name, stream in streams.items():
+            if stream.node is not None and stream.node not in nodes:
+                where = f"streams.{name}.node"
+                self.refuse(where, f"there is no node {shown(stream.node)}", f"one of: {listed(nodes)}")
 
     def queries(self, section: dict[str, Any]) -> dict[str, QueryDef]:
         queries: dict[str, QueryDef] = {}

@@ -40,6 +40,9 @@ class LiveWorld:
         self._world.act(self.controller.move(fragment, node, reason))
         return max(self.controller.state.moves)
 
+    def round_trips(self) -> list[tuple[str, float]]:
+        return []
+
     def at_rest(self, carrier: str) -> bool:
         return False
 

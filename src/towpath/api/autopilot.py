@@ -13,6 +13,7 @@ from towpath.control.act.loop import Loop, LoopSettings, StartPolicy
 from towpath.control.decide.admission import Room
 from towpath.control.decide.limits import Limits
 from towpath.control.decide.scaling import PREFIX, Bounds
+from towpath.control.observe.topology import Topology
 from towpath.control.state.records import State
 from towpath.job import Job
 from towpath.placement.cluster import Property
@@ -37,7 +38,13 @@ def started_before(state: State, nodes: Iterable[str]) -> list[str]:
 
 
 def loop_of(
-    job: Job, control: ControlDef, policy: StartPolicy, engine: Engine, starter: LocalNodes, own: Iterable[str]
+    job: Job,
+    control: ControlDef,
+    policy: StartPolicy,
+    engine: Engine,
+    starter: LocalNodes,
+    own: Iterable[str],
+    topology: Topology,
 ) -> Loop:
     limits = Limits(control.limits.rest_us / 1e6, control.limits.per_node, control.limits.per_minute)
     room = None if control.admission is None else Room(control.admission.most_load)
@@ -52,6 +59,6 @@ def loop_of(
     def properties(node: str) -> Mapping[str, Property]:
         return job.nodes[node].properties if node in job.nodes else added
 
-    loop = Loop(engine, Store(job.store), job.catalog, cores, policy, settings, elastic, properties)
+    loop = Loop(engine, Store(job.store), job.catalog, cores, policy, settings, elastic, properties, topology)
     engine.admit = loop.admit
     return loop

@@ -293,7 +293,8 @@ def start(job: Job | str | Path) -> Towpath:
         housekeeper = stack.enter_context(Housekeeper(store, retention_us))
         loop = None
         if job.control is not None and policy is not None:
-            loop = loop_of(job, job.control, policy, engine, starter, scaled)
+            topology = places.capacities.topology
+            loop = loop_of(job, job.control, policy, engine, starter, scaled, topology)
             places.capacities.measures = loop.measures
             stack.callback(loop.close)
         running = Towpath(job, stack.pop_all(), engine, housekeeper, self_monitor, loop)

@@ -10,6 +10,7 @@ from towpath.control.act.loop import StartPolicy
 from towpath.control.decide.choose_node import JobPlanner, Places
 from towpath.control.decide.scaling import PREFIX
 from towpath.control.observe.carriers import Capacities
+from towpath.control.observe.topology import Topology
 from towpath.errors import MissingPackageError, Mistake, ProblemsError, UnknownNameError
 from towpath.job import Job
 from towpath.placement.cluster import Cluster, Node
@@ -40,6 +41,12 @@ def _mistakes(name: str, options: str, use: Callable[[], object]) -> list[Mistak
     return []
 
 
+def topology_of(job: Job) -> Topology:
+    """What a job file says of it; the rest is measured."""
+    entries = {name: stream.node for name, stream in job.streams.items() if stream.node is not None}
+    return Topology(job.distances, entries)
+
+
 def places_of(job: Job) -> Places:
     """Asks the planner that a job file names. Raises everything that is wrong with its options now."""
     control = job.control or ControlDef.model_validate({})
@@ -49,6 +56,7 @@ def places_of(job: Job) -> Places:
         {name: node.cores for name, node in job.nodes.items()},
         1 if control.scaling is None else control.scaling.cores,
         {name: node.properties for name, node in job.nodes.items()},
+        topology=topology_of(job),
     )
     named = JobPlanner(planner.name, lambda problem: planner.plan(problem, options))
     return Places(job.catalog, named, capacities, job.carriers)

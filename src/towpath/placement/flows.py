@@ -14,7 +14,7 @@ from itertools import chain, repeat
 import numpy as np
 
 from towpath.placement.index import Floats, Index, Ints, index, ranges, sums
-from towpath.placement.problem import Operator, Placement, Problem
+from towpath.placement.problem import EVERYWHERE, Operator, Placement, Problem
 from towpath.placement.statistics import Statistics
 
 
@@ -188,7 +188,8 @@ def _read_from(columns: Index, fragments: Ints, nodes: Ints, producer: Ints, tar
 def read_from(problem: Problem, placement: Placement, producer: str, target: str) -> str | None:
     """The node from which `target` gets what a stream or an operator emits; None if it runs nowhere."""
     if producer in problem.stream:
-        return problem.stream[producer].node
+        node = problem.stream[producer].node
+        return target if node == EVERYWHERE else node
     copies = placement.nodes.get(problem.home[producer], ())
     return target if target in copies else next(iter(copies), None)
 

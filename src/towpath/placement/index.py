@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from towpath.placement.cluster import Cluster
-from towpath.placement.problem import Operator, Problem
+from towpath.placement.problem import EVERYWHERE, Operator, Problem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -61,7 +61,8 @@ class Index:
 
     @cached_property
     def stream_node(self) -> Ints:
-        position = self.problem.cluster.position
+        """Where each stream enters; -1: every node reads it by itself."""
+        position = {EVERYWHERE: -1, **self.problem.cluster.position}
         return np.fromiter((position[s.node] for s in self.problem.streams), np.int64, self.streams)
 
     @cached_property

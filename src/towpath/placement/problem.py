@@ -13,13 +13,15 @@ from typing import Literal
 
 from towpath.placement.cluster import Cluster
 
+EVERYWHERE = ""  # in place of a node: every node reads the stream by itself, and nothing flows for it
+
 OperatorKind = Literal["filter", "project", "join", "aggregate", "union"]
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementStream:
     name: str
-    node: str  # the delegation node: where it enters the cluster and is handed on from
+    node: str  # the delegation node: where it enters the cluster and is handed on from; or EVERYWHERE
     rate: float  # tuples per second
     tuple_bytes: float = 100.0
 
@@ -106,4 +108,4 @@ class Problem:
             yield from fragment.operators
 
     def native_node(self, fragment: Fragment) -> str | None:
-        return None if fragment.native is None else self.stream[fragment.native].node
+        return None if fragment.native is None else self.stream[fragment.native].node or None

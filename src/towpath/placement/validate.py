@@ -12,7 +12,7 @@ import numpy as np
 
 from towpath.placement.cluster import Cluster, Network, NetworkLink, Node
 from towpath.placement.index import Index, index
-from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
+from towpath.placement.problem import EVERYWHERE, Fragment, Operator, PlacementQuery, PlacementStream, Problem
 from towpath.placement.violation import Violation, some
 
 _COUNTS_FROM = {"copies": 1}  # the other numbers start at 0
@@ -108,7 +108,7 @@ def _unknown_node(where: str, does: str, node: str) -> Violation:
 
 def _streams(problem: Problem) -> Iterator[Violation]:
     for stream in problem.streams:
-        if stream.node not in problem.cluster.position:
+        if stream.node != EVERYWHERE and stream.node not in problem.cluster.position:
             yield _unknown_node(f"stream {stream.name}", "is delegated to", stream.node)
 
 

@@ -44,7 +44,7 @@ def _place(problem: Problem, fragment: str, inputs: dict[str, list[str]], placed
         if name not in placed:
             sink = problem.query[problem.fragment[name].query].sink or problem.cluster.nodes[0].name
             streams = [problem.stream[p].node for p in inputs[name] if p in problem.stream]
-            sources = [*streams, *(placed[home] for home in homes if home in placed)]
+            sources = [*filter(None, streams), *(placed[home] for home in homes if home in placed)]
             placed[name] = _meeting(problem.cluster, sources, sink)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from towpath.errors import Mistake, PlannerError
 from towpath.placement.flows import flows, results
 from towpath.placement.index import Floats, Ints, index, latencies
-from towpath.placement.problem import Placement, Problem
+from towpath.placement.problem import EVERYWHERE, Placement, Problem
 
 OBJECTIVE = "sbon.network_usage"
 NEEDS_TREES = "the planner optimal is for queries that are trees and share nothing"
@@ -96,9 +96,9 @@ def _pulls(problem: Problem, matrix: Floats) -> _Tree:
     tree = _Tree({f.name: np.zeros(len(matrix)) for f in problem.fragments})
     for flow in flows(problem):
         stream = problem.stream.get(flow.producer)
-        if stream is not None:
+        if stream is not None and stream.node != EVERYWHERE:
             tree.own[flow.consumer] += flow.bytes * matrix[position[stream.node]]
-        else:
+        elif stream is None:
             tree.connect(problem.home[flow.producer], flow.consumer, flow.bytes)
     sizes = _bytes_out(problem)
     for query, operators in results(problem).items():

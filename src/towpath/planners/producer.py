@@ -37,6 +37,6 @@ def _node(problem: Problem, fragment: str, heaviest: Mapping[str, Flow]) -> str:
             return native
         producer = heaviest[fragment].producer
         if producer in problem.stream:
-            return problem.stream[producer].node
+            return problem.stream[producer].node or problem.cluster.nodes[0].name
         fragment = problem.home[producer]
     return problem.cluster.nodes[0].name  # fragments that feed each other more than any stream does

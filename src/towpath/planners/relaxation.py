@@ -20,7 +20,7 @@ from scipy.spatial import cKDTree
 from towpath.errors import Mistake, PlannerError
 from towpath.placement.flows import flows, fragment_loads, fragment_states, results
 from towpath.placement.index import Floats, Ints, index, latencies
-from towpath.placement.problem import Placement, Problem
+from towpath.placement.problem import EVERYWHERE, Placement, Problem
 from towpath.placement.vivaldi import embed
 
 OBJECTIVE = "sbon.network_usage"
@@ -113,9 +113,10 @@ def _springs(problem: Problem) -> list[tuple[str, str, str, float]]:
     found = []
     for flow in flows(problem):
         stream = problem.stream.get(flow.producer)
-        found.append(
-            (flow.consumer, "" if stream else problem.home[flow.producer], stream.node if stream else "", flow.bytes)
-        )
+        if stream is None:
+            found.append((flow.consumer, problem.home[flow.producer], "", flow.bytes))
+        elif stream.node != EVERYWHERE:
+            found.append((flow.consumer, "", stream.node, flow.bytes))
     columns = index(problem)
     sizes = dict(zip(columns.points, columns.bytes_out.tolist(), strict=True))
     for query, operators in results(problem).items():

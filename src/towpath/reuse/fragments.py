@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from towpath.errors import Mistake, PlannerError
 from towpath.placement.flows import results
 from towpath.placement.index import index
-from towpath.placement.problem import Fragment, Placement, Problem
+from towpath.placement.problem import EVERYWHERE, Fragment, Placement, Problem
 from towpath.reuse.allocation import Allocation
 from towpath.reuse.model import Rules
 from towpath.reuse.system import SharedOperator, SharedStream, StreamRequest, System
@@ -65,7 +65,10 @@ class _Building:
         self._able = frozenset(node.name for node in self.problem.cluster.nodes if node.cpu > 0)
         for base in self.problem.streams:
             self.streams[base.name] = SharedStream(
-                base.name, base.rate * base.tuple_bytes, base.rate, frozenset({base.node})
+                base.name,
+                base.rate * base.tuple_bytes,
+                base.rate,
+                frozenset(self.problem.cluster.position if base.node == EVERYWHERE else {base.node}),
             )
             self.stream[base.name] = base.name
 

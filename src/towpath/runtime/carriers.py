@@ -104,6 +104,9 @@ class Runtime(Protocol):
     def ping(self) -> None:
         """Returns when the node has given a sign of life."""
 
+    def round_trips(self) -> list[float]:
+        """How long signs of life took since the last call, in seconds."""
+
     @property
     def lost(self) -> str | None:
         """Why the node cannot be reckoned with now; None while it answers."""

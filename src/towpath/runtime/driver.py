@@ -166,10 +166,15 @@ class PolledClock:
 
 
 class InProcess:
-    """A network without distance: messages arrive when everything is done that was due before."""
+    """All actors are in this process: a message takes as long as their nodes are apart, without `latency` no time."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, latency: Callable[[Address, Address], float] = lambda one, other: 0.0) -> None:
         self._clock = clock
+        self._latency = latency
+        self._arrivals: dict[tuple[Address, Address], float] = {}  # of the last message from one to the other
 
     def send(self, sender: Address, to: Address, size: int, arrive: Action) -> None:
-        self._clock.at(self._clock.now, arrive)
+        # Distances change, and messages do not overtake each other.
+        due = max(self._clock.now + self._latency(sender, to), self._arrivals.get((sender, to), 0.0))
+        self._arrivals[sender, to] = due
+        self._clock.at(due, arrive)

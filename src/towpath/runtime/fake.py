@@ -67,6 +67,9 @@ class FakeNode:
 
     def ping(self) -> None: ...
 
+    def round_trips(self) -> list[float]:
+        return []
+
     def forget(self) -> None:
         self.running.clear()
 

@@ -25,6 +25,7 @@ POLL_S = 0.2
 PING_S = 0.5
 AGAIN_S = 1.0  # between two attempts to open it
 CLOSE_S = 30.0
+REMEMBERED = 20  # round trips that nobody has asked about
 CURIOUS_S = 10.0  # who has not asked for so long does not need to know any more
 
 Command = Callable[[Runtime], None]
@@ -50,6 +51,7 @@ class RemoteNode:
         self._waiting: dict[str, bool] = {}
         self._inner: Runtime | None = None
         self._answered = time.monotonic()
+        self._round_trips: deque[float] = deque(maxlen=REMEMBERED)
         self._trouble: str | None = "it has not answered yet"
         self._forgotten = False
         self._closing = threading.Event()
@@ -120,6 +122,11 @@ class RemoteNode:
     def ping(self) -> None:
         if (why := self.lost) is not None:
             raise RuntimeFailure(why)
+
+    def round_trips(self) -> list[float]:
+        with self._guard:
+            found, self._round_trips = list(self._round_trips), deque(maxlen=REMEMBERED)
+        return found
 
     def finish_input(self, *, close: bool) -> None:
         self._tell("", lambda node: node.finish_input(close=close))
@@ -252,6 +259,7 @@ class RemoteNode:
 
     def _ping(self, node: Runtime) -> None:
         while self._inner is node:
+            begun = time.monotonic()
             try:
                 node.ping()
             except Exception as error:
@@ -260,6 +268,8 @@ class RemoteNode:
                 log.warning("node %s: %s", self._name, error)
             else:
                 self._heard()
+                with self._guard:
+                    self._round_trips.append(time.monotonic() - begun)
             time.sleep(PING_S)
 
     def _heard(self) -> None:

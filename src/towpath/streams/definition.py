@@ -39,6 +39,7 @@ class StreamDef:
     idle_after_ms: int  # silence after which the stream no longer holds others back; 0: never
     aligned: bool = False  # read through a feed, also if it is alone
     close_after_ms: int = 0  # silence after which its event time goes on with the clock; 0: never
+    node: str | None = None  # where it enters; without it, every node is as near to it
 
 
 class StreamText(Settings):
@@ -50,6 +51,7 @@ class StreamText(Settings):
     delay_us: Duration | None = Field(None, alias="delay")
     idle_after_ms: Milliseconds = Field(10_000, alias="idle_after")
     close_after_ms: Milliseconds = Field(0, alias="close_after")
+    node: str | None = Field(None, examples=["berlin"])
 
     @field_validator("columns")
     @classmethod
@@ -122,7 +124,7 @@ def define(name: str, text: StreamText) -> StreamDef:
     else:
         delay_us = source.disorder_us if text.delay_us is None else text.delay_us
         stream = Stream(name, source.columns, source.time, delay_us, source.stream_rate)
-    return StreamDef(stream, source, text.idle_after_ms, close_after_ms=text.close_after_ms)
+    return StreamDef(stream, source, text.idle_after_ms, close_after_ms=text.close_after_ms, node=text.node)
 
 
 def described(definition: StreamDef) -> dict[str, Any]:

@@ -176,6 +176,10 @@ class Engine:
             self.controller.remove_node(name, reason)
         self._nodes.pop(name).close()
 
+    def round_trips(self) -> list[tuple[str, float]]:
+        """To nodes and back, in seconds: all that was measured since the last call."""
+        return [(name, seconds) for name, node in self._nodes.items() for seconds in node.round_trips()]
+
     # --- time passes -------------------------------------------------------------------------------------------------
 
     def poll(self) -> list[CarrierEvent]:

@@ -25,6 +25,7 @@ from towpath.control.decide.limits import Limits, Restraint
 from towpath.control.observe.measures import Measures
 from towpath.control.observe.sampling import emitted
 from towpath.control.observe.situation import Situation
+from towpath.control.observe.topology import CONTROLLER, Topology
 from towpath.control.state.fence import MoveStep
 from towpath.control.state.history import EventKind
 from towpath.control.state.records import FragmentStatus
@@ -77,6 +78,7 @@ class Loop:
         settings: LoopSettings,
         elastic: Elastic | None = None,
         properties: Callable[[str], Mapping[str, Property]] = lambda node: {},
+        topology: Topology | None = None,
     ) -> None:
         self._engine = engine
         self._store = store
@@ -84,6 +86,7 @@ class Loop:
         self._cores = dict(cores)
         self._elastic = elastic
         self._properties = properties
+        self.topology = topology or Topology()
         self._start = start
         self._settings = settings
         self._restraint = Restraint(settings.limits)
@@ -127,7 +130,7 @@ class Loop:
         """Without the nodes that are lost or being drained: nothing may be placed there."""
         cores = self._open_nodes()
         properties = {name: self._properties(name) for name in cores}
-        return Situation(self._engine.controller.state, self._catalog, cores, self.measures, properties)
+        return Situation(self._engine.controller.state, self._catalog, cores, self.measures, properties, self.topology)
 
     def _open_nodes(self) -> dict[str, int]:
         """Their cores."""
@@ -150,6 +153,8 @@ class Loop:
 
     def _measure(self, now: float) -> None:
         self._sample()
+        for node, round_trip_s in self._engine.round_trips():
+            self.topology.heard(CONTROLLER, node, round_trip_s / 2)
         seconds = self.measures.close_window(now, self._engine.at_rest)
         self._measured = now
         situation = self.situation
@@ -228,7 +233,8 @@ class Loop:
         actors = self._start(problem, problem.current)
         self._clock = PolledClock(now)  # the alarms of the actors before are forgotten
         scaled = None if self._elastic is None or self._settings.advise else self._scale
-        self._driver = Driver(actors, self._clock, InProcess(self._clock), self._asked, self._noted, scaled)
+        messages = InProcess(self._clock, lambda one, other: self.topology.latency(one, other) or 0.0)
+        self._driver = Driver(actors, self._clock, messages, self._asked, self._noted, scaled)
         self._driver.start()
 
     def _scale(self, address: Address, wish: seam.ScalingWish) -> None:

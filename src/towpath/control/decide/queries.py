@@ -22,7 +22,7 @@ from towpath.plan.assignment import group_columns, log_columns, renamed_columns
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.serial import dump_pipeline, load_pipeline
 from towpath.plan.templates import Template, merge_all, template_of, universal_for
-from towpath.schema import LINK
+from towpath.schema import LINK, is_link
 
 REASONS = {"job": "it is in the job file", LINK: "a query reads it"}  # why a query enters, by its origin
 
@@ -73,7 +73,7 @@ class Queries:
         One that runs under the same name is replaced: it goes on until the new version can take over.
         """
         known = self._known
-        wanted: dict[str | None, list[Template]] = {}
+        wanted: dict[str | None, list[_New]] = {}
         self._why_copies, self._templates = {}, {}
         together = submissions if known.kinds is CarrierKinds.AUTO else ()
         self._alike = Counter(template_of(p) for submission in together for p in submission.pipelines)
@@ -82,11 +82,11 @@ class Queries:
             for pipeline, node in product(submission.pipelines, nodes):
                 template = self._template_for(pipeline, node)
                 if (self._shared(submission, pipeline, node) or known.covering(template, node)) is None:
-                    wanted.setdefault(node, []).append(template)
+                    wanted.setdefault(node, []).append(_New(template, submission, pipeline))
         anywhere = wanted.pop(None, [])
-        for name, templates in wanted.items():
+        for name, new in wanted.items():
             if name is not None:
-                known.new_carriers(templates, name)
+                known.new_carriers([n.template for n in new], name)
         self._why = self._new_carriers_anywhere(anywhere)
         touched: dict[str, None] = {}
         dropped: list[QueryRecord] = []
@@ -197,16 +197,13 @@ class Queries:
             for name in names:
                 self._known.add_history(EventKind.CATCHING_UP, f"{text}: asked for", query=name, nodes=[node])
 
-    def _new_carriers_anywhere(self, templates: Sequence[Template]) -> dict[str, str]:
+    def _new_carriers_anywhere(self, new: Sequence[_New]) -> dict[str, str]:
         """Carriers for shapes that may run on any node, and why each is where it is."""
         known = self._known
-        uncovered = merge_all(t for t in templates if known.covering(t, None) is None)
+        uncovered = merge_all(n.template for n in new if known.covering(n.template, None) is None)
         if not uncovered:
             return {}
-        wanted = [
-            Wanted(f"new{n}", template.family, sum(map(template.covers, templates)))
-            for n, template in enumerate(uncovered)
-        ]
+        wanted = [_wanted(f"new{n}", template, new) for n, template in enumerate(uncovered)]
         # Where no node takes anything, what is new waits for the first one.
         chosen = self._places.choose(known, known.open_nodes or known.nodes[:1], wanted)
         why: dict[str, str] = {}
@@ -303,3 +300,19 @@ class Queries:
         text = f"query {query.name} enters as {', '.join(places)}: {why}"
         nodes = dict.fromkeys(carrier.node for carrier in carriers)
         self._known.add_history(EventKind.SUBMITTED, text, query=query.name, nodes=nodes)
+
+
+@dataclass(frozen=True)
+class _New:
+    """A SELECT that no running carrier takes in."""
+
+    template: Template
+    submission: Submission
+    pipeline: Pipeline
+
+
+def _wanted(name: str, template: Template, new: Sequence[_New]) -> Wanted:
+    covered = [n for n in new if template.covers(n.template)]
+    reads = {s.stream for n in covered for s in n.pipeline.sources if is_link(s.schema_class)}
+    makes = {n.submission.name for n in covered if n.submission.origin == LINK}
+    return Wanted(name, template.family, len(covered), reads=frozenset(reads), makes=frozenset(makes))

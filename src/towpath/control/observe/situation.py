@@ -5,8 +5,9 @@ Nothing here runs or remembers: a situation is made from the controller's record
 - A fragment keeps its name in whatever carriers it has been: when it moves, the copy that takes over inherits it.
 - A fragment that several queries use belongs to the first of them; the others go wherever it goes.
 - Copies of a query are fragments of their own; that they stay on different nodes is seen to when one is to move.
-- Every node reads the streams by itself. What flows between nodes are links: the fragment that makes one is part of the
-  first query that reads it, and an input of the fragments that do.
+- A stream flows from the node that the job file names for it; without one, every node reads it by itself. Derived
+  streams flow over links: the fragment that makes one is part of the first query that reads it, and an input of the
+  fragments that do.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from functools import cached_property
 
 from towpath.control.observe.carriers import kind_of, width
 from towpath.control.observe.measures import CarrierMeasure, Measures
+from towpath.control.observe.topology import Topology
 from towpath.control.state.records import CarrierRecord, FragmentRecord, FragmentStatus, PartRecord, State
 from towpath.placement.cluster import Cluster, Node, Property
 from towpath.placement.problem import (
+    EVERYWHERE,
     Fragment,
     Operator,
     Placement,
@@ -42,6 +45,7 @@ class Situation:
     cores: Mapping[str, int]  # by node
     measures: Measures
     properties: Mapping[str, Mapping[str, Property]] = field(default_factory=dict)  # by node
+    topology: Topology = field(default_factory=Topology)
 
     @cached_property
     def fragments(self) -> Mapping[str, FragmentRecord]:
@@ -75,14 +79,14 @@ class Situation:
     @cached_property
     def problem(self) -> Problem:
         """With the placement of now as `current`."""
-        first = next(iter(self.cores))
-        streams = (PlacementStream(s.name, first, self.stream_rates[s.name], width(s)) for s in self.catalog.values())
+        rates = self.stream_rates
+        streams = (PlacementStream(s.name, self._entry(s.name), rates[s.name], width(s)) for s in self.catalog.values())
         fragments = tuple(self._fragment(name, record) for name, record in self.fragments.items())
         owned: dict[str, list[str]] = {}
         for fragment in fragments:
             owned.setdefault(fragment.query, []).append(fragment.name)
         return Problem(
-            Cluster(tuple(self._described(name) for name in self.cores)),
+            Cluster(tuple(self._described(name) for name in self.cores), self.topology.network([*self.cores])),
             tuple(streams),
             fragments,
             tuple(PlacementQuery(name, tuple(names)) for name, names in owned.items()),
@@ -98,6 +102,11 @@ class Situation:
             {operator(name): self.operators[name] for name in self._on(node)},
             {node: self._node(node)},
         )
+
+    def _entry(self, stream: str) -> str:
+        """A node that is lost or being drained hands on nothing: whoever reads the stream then does so by itself."""
+        node = self.topology.entries.get(stream, EVERYWHERE)
+        return node if node in self.cores else EVERYWHERE
 
     def _described(self, node: str) -> Node:
         return Node(node, float(self.cores[node]), properties=self.properties.get(node, {}))

@@ -17,7 +17,7 @@ from towpath.lab.sim.moves import Moving, Protocol, SimulatedMoves
 from towpath.lab.sim.outcome import SimulationOutcome
 from towpath.lab.sim.plane import DataPlane
 from towpath.lab.sim.record import Recorder
-from towpath.lab.sim.sources import STEADY, Profiles
+from towpath.lab.sim.sources import STEADY, Profiles, entering
 from towpath.placement.problem import Placement, Problem
 from towpath.runtime import actors as seam
 from towpath.runtime.actors import Actors, Address
@@ -43,7 +43,7 @@ class Simulation:
         move: Protocol = "pause",
         record: float = 1.0,
     ) -> None:
-        self._problem = problem
+        self._problem = problem = entering(problem)
         self._placement = placement
         self._seconds = seconds
         self._seed = seed

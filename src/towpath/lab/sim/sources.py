@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
+
+from towpath.placement.problem import EVERYWHERE, Problem
 
 Arrivals = Literal["constant", "poisson"]
 
@@ -32,6 +34,14 @@ Profiles = Profile | Mapping[str, Profile]  # of all streams, or by stream; a st
 
 def profile_of(profiles: Profiles, stream: str) -> Profile:
     return profiles if isinstance(profiles, Profile) else profiles.get(stream, STEADY)
+
+
+def entering(problem: Problem) -> Problem:
+    """A tuple enters at one node, so streams that every node reads by itself enter at the first one."""
+    first = problem.cluster.nodes[0].name if problem.cluster.nodes else EVERYWHERE
+    if all(stream.node for stream in problem.streams):
+        return problem
+    return replace(problem, streams=tuple(replace(s, node=s.node or first) for s in problem.streams))
 
 
 def bursts(on: float, off: float, factor: float, until: float, arrivals: Arrivals = "constant") -> Profile:

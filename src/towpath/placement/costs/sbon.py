@@ -24,8 +24,7 @@ def delays(problem: Problem, placement: Placement) -> Mapping[str, float]:
     for query, path in paths(problem):
         nodes = nodes_on(problem, placement, query, path)
         if nodes:
-            sink = problem.query[query].sink
-            way = (problem.stream[path.stream].node, *nodes, *(() if sink is None else (sink,)))
+            way = filter(None, (problem.stream[path.stream].node, *nodes, problem.query[query].sink))
             seconds = sum(problem.cluster.latency(a, b) for a, b in pairwise(way))
             slowest[query] = max(slowest.get(query, 0.0), seconds)
     return slowest

@@ -63,7 +63,7 @@ def transfer_delay(problem: Problem, path: Path, nodes: Sequence[str]) -> float:
     """The second term of d_k^l (eq. 2), t_c * m: the time between nodes; delivery to the user is not in it."""
     stream = problem.stream[path.stream]
     sizes = (stream.tuple_bytes, *(problem.operator[name].tuple_bytes for name in path.operators))
-    hops = zip(pairwise((stream.node, *nodes)), sizes, strict=False)
+    hops = zip(pairwise((stream.node or nodes[0], *nodes)), sizes, strict=False)
     cluster = problem.cluster
     return sum(cluster.latency(a, b) + size / cluster.bandwidth(a, b) for (a, b), size in hops if a != b)
 

@@ -17,7 +17,7 @@ class Spring:
     flow: str  # what goes over it; equal for operators of equal signature
     operator: str  # of the fragment: its measured rates tell how much goes over it
     fragment: str | None
-    node: str | None
+    node: str | None  # EVERYWHERE: it pulls nowhere, but what it brings is work
     inward: bool
     rate: float  # bytes per second, as stated
     width: float  # bytes of a tuple

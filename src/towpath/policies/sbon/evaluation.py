@@ -6,10 +6,11 @@ contact them; take the first that runs an equal operator, else the nearest with 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import dist, hypot, inf
 
 from towpath.placement.cluster import Node
+from towpath.placement.problem import EVERYWHERE
 from towpath.policies.sbon.holdings import Body, Holdings
 from towpath.policies.sbon.messages import Candidates, Claim, Granted, Nearest, Place, Position, Standing
 from towpath.policies.sbon.options import Options
@@ -57,7 +58,7 @@ class Evaluation:
             self.number,
             self.body.names,
             tuple(dict.fromkeys([self.body.name, *(s.fragment for s in springs if s.fragment is not None)])),
-            tuple(dict.fromkeys(s.node for s in springs if s.node is not None)),
+            tuple(dict.fromkeys(s.node for s in springs if s.node)),
         )
 
     def granted(self, granted: Granted, here: Position, before: Mapped | None) -> Nearest | None:
@@ -86,13 +87,17 @@ class Evaluation:
                     key = (spring.flow, place.node, spring.inward)
                     shared = spring.inward and spring.flow in others
                     rate = self._holdings.rate(spring, card)
-                    found.setdefault(key, Pull(rate, place.rest, place.position, spring.inward, shared))
+                    anywhere = place.node == EVERYWHERE
+                    pull = Pull(rate, place.rest, place.position, spring.inward, shared, anywhere)
+                    found.setdefault(key, pull)
         return list(found.values())
 
     def _place(self, granted: Granted, fragment: str | None, node: str | None) -> Place | None:
         if fragment is not None:
             return granted.fragments.get(fragment)
         assert node is not None, "a spring has a fragment or a node at its end"
+        if node == EVERYWHERE:
+            return Place(node, (), ())
         return Place(node, granted.nodes[node], granted.nodes[node])
 
     # --- mapping -----------------------------------------------------------------------------------------------------
@@ -142,7 +147,7 @@ class Evaluation:
     def _compared(self, node: str, pulls: list[Pull], load: float, here: Position, why: str) -> Choice:
         options = self._options
         now = usage(self._pulls, here, options.load_scale * self._holdings.load)
-        unshared = [Pull(p.rate, p.rest, p.position, p.inward) for p in pulls]  # whether it is shared there, is unknown
+        unshared = [replace(p, shared=False) for p in pulls]  # whether it is shared there, is unknown
         then = usage(unshared, self._candidates[node], options.load_scale * load)
         text = f"network usage {then:.4g} B instead of {now:.4g} B"
         if not now - then > options.gain * now:

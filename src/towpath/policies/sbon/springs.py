@@ -20,10 +20,12 @@ class Pull:
     position: Position  # of the node that runs the neighbour
     inward: bool
     shared: bool = False  # it comes to this node in any case, for others
+    everywhere: bool = False  # any node reads it by itself
 
 
 def at_rest(start: Position, pulls: Sequence[Pull], step: float, force: float) -> Position:
     """VIRTUAL-PLACE of Figure 7, against the force, and with delta scaled by the sum of the rates."""
+    pulls = [pull for pull in pulls if not pull.everywhere]
     total = sum(pull.rate for pull in pulls)
     here = start
     for _ in range(MOST_STEPS if total > 0 else 0):
@@ -39,4 +41,4 @@ def usage(pulls: Sequence[Pull], node: Position, load: float) -> float:
 
     `load` is the node's, as a distance: operators leave a busy node although its links are short.
     """
-    return sum(p.rate * hypot(0.0 if p.shared else dist(node, p.position), load) for p in pulls)
+    return sum(p.rate * hypot(0.0 if p.shared or p.everywhere else dist(node, p.position), load) for p in pulls)
