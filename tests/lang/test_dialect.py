@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from sqlglot import parse_one
 
-from towpath.lang.dialect import TowpathDialect, duration
+from towpath.lang.dialect import TowpathDialect
+from towpath.lang.query import duration
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,9 @@ from sqlglot.parser import Parser
 from sqlglot.tokens import Tokenizer
 
 from towpath.lang.foreign import FOREIGN, JOINS
+from towpath.lang.query import UNITS, window
 from towpath.lang.underline import TextSpan, mark
 
-MILLISECOND = 1_000
-UNITS = {
-    "DAY": 86_400_000 * MILLISECOND,
-    "HOUR": 3_600_000 * MILLISECOND,
-    "MINUTE": 60_000 * MILLISECOND,
-    "SECOND": 1_000 * MILLISECOND,
-    "MILLISECOND": MILLISECOND,
-}
 LONGEST_US = 36_500 * UNITS["DAY"]
 
 
@@ -51,18 +44,6 @@ class Windowed(exp.Expression):
     """An input of FROM with its window; lengths are microseconds, and may be out of bounds (inputs.py)."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "range_us": True, "slide_us": False}
-
-
-def duration(microseconds: int) -> str:
-    """`10 SECONDS`: in the largest unit that gives a whole number."""
-    unit, size = next((u, s) for u, s in UNITS.items() if microseconds % s == 0)
-    count = microseconds // size
-    return f"{count} {unit}{'' if count == 1 else 'S'}"
-
-
-def window(range_us: int, slide_us: int | None) -> str:
-    slide = f" SLIDE {duration(slide_us)}" if slide_us and slide_us != range_us else ""
-    return f"[RANGE {duration(range_us)}{slide}]"
 
 
 class TowpathTokenizer(Tokenizer):

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from towpath.lang.dialect import LONGEST_US, Windowed, duration
+from towpath.lang.dialect import LONGEST_US, Windowed
 from towpath.lang.functions import did_you_mean
-from towpath.lang.query import WINDOW, Input, Select
+from towpath.lang.query import WINDOW, Input, Select, duration
 from towpath.lang.refusals import refuse_clauses
 from towpath.lang.scope import ScopedInput, column, lookup
 from towpath.lang.underline import Problems

@@ -15,10 +15,29 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from towpath.lang.dialect import window
 from towpath.schema import Column, Type
 
+MILLISECOND = 1_000
+UNITS = {
+    "DAY": 86_400_000 * MILLISECOND,
+    "HOUR": 3_600_000 * MILLISECOND,
+    "MINUTE": 60_000 * MILLISECOND,
+    "SECOND": 1_000 * MILLISECOND,
+    "MILLISECOND": MILLISECOND,
+}
 WINDOW = "window"  # the pseudo alias of window_start and window_end
+
+
+def duration(microseconds: int) -> str:
+    """`10 SECONDS`: in the largest unit that gives a whole number."""
+    unit, size = next((u, s) for u, s in UNITS.items() if microseconds % s == 0)
+    count = microseconds // size
+    return f"{count} {unit}{'' if count == 1 else 'S'}"
+
+
+def window(range_us: int, slide_us: int | None) -> str:
+    slide = f" SLIDE {duration(slide_us)}" if slide_us and slide_us != range_us else ""
+    return f"[RANGE {duration(range_us)}{slide}]"
 
 
 @dataclass(frozen=True)

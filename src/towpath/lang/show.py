@@ -8,8 +8,8 @@ from functools import lru_cache, reduce
 
 from sqlglot import TokenType, exp
 
-from towpath.lang.dialect import TowpathDialect, window
-from towpath.lang.query import WINDOW, Input, Query, Select
+from towpath.lang.dialect import TowpathDialect
+from towpath.lang.query import WINDOW, Input, Query, Select, window
 
 _LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
     (exp.Or,),

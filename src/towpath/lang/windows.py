@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from towpath.lang.dialect import Windowed, duration, window
-from towpath.lang.query import Input, Window
+from towpath.lang.dialect import Windowed
+from towpath.lang.query import Input, Window, duration, window
 from towpath.lang.scope import ScopedInput
 from towpath.lang.underline import Problems
 

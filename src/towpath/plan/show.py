@@ -11,7 +11,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 from towpath.lang import expression_text
-from towpath.lang.dialect import duration, window
+from towpath.lang.query import duration, window
 from towpath.plan.boxes import Box, Interval
 from towpath.plan.constants import Value
 from towpath.plan.estimate import rate
