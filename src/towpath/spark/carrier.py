@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from towpath.lang import infer
-from towpath.lang.literals import cast
 from towpath.lang.query import WINDOW
 from towpath.plan.assignment import input_column, name, switch, widened
 from towpath.plan.operators import ColumnRef
@@ -30,6 +29,16 @@ from towpath.spark.expressions import SparkCompiler
 
 # Spark marks event times with this metadata; a derived time is an event time too, with the delay already applied.
 EVENT_TIME = {"spark.watermarkDelayMs": 0}
+# A literal of each type, to tell the type of what has parameters: IN takes nothing else.
+SOME = {
+    Type.BOOLEAN: exp.false(),
+    Type.INT: exp.Literal.number(0),
+    Type.BIGINT: exp.Literal.number(2**31),
+    Type.DOUBLE: exp.Literal.number("0.5"),
+    Type.STRING: exp.Literal.string(""),
+    Type.TIMESTAMP: exp.cast(exp.Literal.string("1970-01-01"), "TIMESTAMP"),
+    Type.DATE: exp.cast(exp.Literal.string("1970-01-01"), "DATE"),
+}
 # The assignment table's columns that are needed after the aggregate.
 CONSTANT = re.compile(r"[xh]\d+_p\d+|(having|computed)_mask\d+")
 
@@ -311,6 +320,6 @@ class TemplateCompiler:
 
     def type_of(self, node: exp.Expression, slot: Slot) -> Type:
         concrete = Slot(node, slot.type).plain.transform(
-            lambda e: cast(exp.null(), slot.params[int(e.name)]) if isinstance(e, exp.Parameter) else e
+            lambda e: SOME[slot.params[int(e.name)]].copy() if isinstance(e, exp.Parameter) else e
         )
         return infer(concrete, lambda alias, column: Type.TIMESTAMP if alias == WINDOW else self._types[alias, column])
