@@ -96,7 +96,8 @@ def open_input(
     marked = rows.withWatermark("_event", f"{delay_ms} milliseconds")
     if cut is None:
         return _observed(marked, alias).withColumn(f"{alias}__us", _us())
-    cut_us = (cut.select(F.when(cut.watermark_ms > 0, cut.watermark_ms + (EXACTLY_MS if joined else 0))).scalar()) * MS
+    cut_ms = F.when(cut.watermark_ms > 0, cut.watermark_ms + (EXACTLY_MS if joined else 0))
+    cut_us = told_once(cut, cut_ms) * MS
     told = _without_ticks(marked, alias).withColumn("_late", F.coalesce(F.unix_micros("_event") < cut_us, F.lit(False)))
     names = F.when(F.col("_late"), _number(F.col(f"{alias}__stream")))
     # A histogram with a bar for every stream is exact.
@@ -107,6 +108,15 @@ def open_input(
 def open_cut(spark: SparkSession, offsets: Path) -> DataFrame:
     """One for a carrier: what all its inputs ask for, Spark reads once in a micro-batch."""
     return spark.read.format(CUT).option("path", str(offsets)).load()
+
+
+def told_once(table: DataFrame, value: Column) -> Column:
+    """What a table of one row says, asked for once in a micro-batch.
+
+    In an array, because Spark writes a number into the code that it generates: that would be new code in every
+    micro-batch, compiled again and never run often enough to be fast.
+    """
+    return table.select(F.array(value)).scalar().getItem(0)
 
 
 def number_of(stream: str) -> int:

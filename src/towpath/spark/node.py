@@ -56,6 +56,9 @@ DEFAULTS = {
     # Starting many carriers at once keeps a small machine busy; a Python worker may need more than 15 s to answer.
     "spark.python.authenticate.socketTimeout": "120s",
     "spark.sql.adaptive.enabled": "false",
+    # Generated code has its plan in a comment, and comments go by a regular expression that recurs for each character:
+    # a long one took more stack than there is.
+    "spark.sql.debug.maxToStringFields": "4",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
@@ -63,6 +66,13 @@ DEFAULTS = {
 # A task holds its slot while it waits for a Python worker or for a file to be committed. With one slot per core the
 # carriers' first micro-batches starve each other: 45 s instead of 16 s for the last of seven (docs/design/demo.md).
 TASKS_PER_CORE = 2
+
+# Planning is ten thousands of methods that run a few times in each micro-batch. By default each is compiled for speed
+# once it has run 5,000 times: for minutes that takes half of the JVM's time. Loops still are, as early as ever.
+JUST_IN_TIME = " ".join(
+    f"-XX:Tier4{kind}Threshold={times}"
+    for kind, times in {"Invocation": 100_000, "MinInvocation": 20_000, "Compile": 150_000}.items()
+)
 
 LOG4J = """\
 rootLogger.level = {level}
@@ -117,7 +127,7 @@ def server_settings(log_folder: Path, given: Mapping[str, str] | None = None) ->
     config.write_text(LOG4J.format(level="warn", path=log_folder / "spark.log"))
     # Deep plans are compiled and printed recursively; the JVM's default stack is too small for that. Wide plans become
     # methods of more than 8,000 bytes, which the JVM would interpret for ever (docs/design/any_shape.md).
-    java = f"-Dlog4j2.configurationFile={config.as_uri()} -Xss8m -XX:-DontCompileHugeMethods"
+    java = f"-Dlog4j2.configurationFile={config.as_uri()} -Xss8m -XX:-DontCompileHugeMethods {JUST_IN_TIME}"
     settings = DEFAULTS | dict(given or {})
     given_java = settings.get("spark.driver.extraJavaOptions", "")
     archive = "" if "Archive" in given_java else class_archive.reading()

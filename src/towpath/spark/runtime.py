@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -117,14 +118,18 @@ class SparkRuntime:
         folder = self._store.open_epoch(carrier, epoch)
         if not is_remote(self._spark):
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", carrier)
-        self._queries[carrier] = (
-            built.writeStream.queryName(name)
-            .outputMode("append")
-            .option("checkpointLocation", str(folder / "checkpoint"))
-            .trigger(processingTime=f"{self._trigger_ms} milliseconds")
-            .foreachBatch(_writer(folder / RESULTS, banned))
-            .start()
-        )
+        with self._settings(template):
+            self._queries[carrier] = (
+                built.writeStream.queryName(name)
+                .outputMode("append")
+                .option("checkpointLocation", str(folder / "checkpoint"))
+                .trigger(processingTime=f"{self._trigger_ms} milliseconds")
+                .foreachBatch(_writer(folder / RESULTS, banned))
+                .start()
+            )
+
+    def _settings(self, template: Template) -> AbstractContextManager[None]:
+        return universal.settings(self._spark) if template.family.universal else nullcontext()
 
     def _build(
         self,
@@ -195,7 +200,9 @@ class SparkRuntime:
             query = built.writeStream.queryName(f"{carrier}.e{epoch}.trial").outputMode("append")
             query = query.option("checkpointLocation", str(folder / "checkpoint"))
             query = query.trigger(processingTime=f"{self._trigger_ms} milliseconds").foreachBatch(trial.discard)
-            error = trial.failure_of(query.start())
+            with self._settings(template):
+                started = query.start()
+            error = trial.failure_of(started)
         except Exception as caught:
             error = caught
         finally:

@@ -14,11 +14,12 @@ that has state is Spark's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.plan.assignment import input_column
@@ -28,6 +29,7 @@ from towpath.plan.slots import GROUPS, MERGED, OUTPUTS, Merge
 from towpath.plan.templates import ANY_WITH_TEXTS, Family, Template
 from towpath.schema import BEFORE_1970_US, Type
 from towpath.spark.carrier import EVENT_TIME
+from towpath.spark.inputs import told_once
 from towpath.spark.types import ddl
 from towpath.spark.universal_worker import closed, filtered, kept, partials
 
@@ -35,6 +37,15 @@ from towpath.spark.universal_worker import closed, filtered, kept, partials
 LOG = {"_fragment": Type.INT, "_time": Type.TIMESTAMP, "_born": Type.TIMESTAMP, **OUTPUTS}
 KEYS = {"_fragment": Type.INT, "_post": Type.STRING, **GROUPS}
 PARTIALS = {"_fragment": Type.INT, "_end": Type.BIGINT, **KEYS, **{name: type_ for name, (_, type_) in MERGED.items()}}
+# A micro-batch of few rows in wide plans costs what is done for it, not for the rows.
+SETTINGS = {
+    # Code is written for every task, looked up by its text, and becomes machine code after a minute of running.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Small files are one task: each asks every fragment, whatever its rows are. Large ones are divided.
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.files.maxPartitionBytes": "16m",
+}
 JOINED_BY = ("_event", CLASS, "_key")
 MERGE: dict[Merge, Callable[[str], Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
 
@@ -71,10 +82,23 @@ def merged_by(family: Family) -> dict[str, Merge]:
     return {name: merge for name, (merge, type_) in MERGED.items() if texts or type_ is not Type.STRING}
 
 
+@contextmanager
+def settings(spark: SparkSession) -> Iterator[None]:
+    """What is started within this keeps the settings of universal carriers."""
+    before = {key: spark.conf.get(key, None) for key in SETTINGS}
+    for key, value in SETTINGS.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, known in before.items():
+            spark.conf.unset(key) if known is None else spark.conf.set(key, known)
+
+
 def _told(rows: DataFrame, versions: DataFrame, step: str) -> DataFrame:
     """Rows with the version that a step is to read; every step reports it."""
-    version = versions.observe(f"version_{step}", F.max("_version").alias("version"))
-    return rows.withColumn("_version", version.scalar())
+    observed = versions.observe(f"version_{step}", F.max("_version").alias("version"))
+    return rows.withColumn("_version", told_once(observed, F.col("_version")))
 
 
 def _event(us: str) -> Column:

@@ -7,13 +7,15 @@ same pipeline.
 from __future__ import annotations
 
 import base64
+import gc
 import json
 import os
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar, cast
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,11 +29,13 @@ if TYPE_CHECKING:
     from towpath.vector.fragments import Fragment
 
 Batches = Iterator[pa.RecordBatch]
-P = TypeVar("P")
+P = ParamSpec("P")
+C = TypeVar("C")  # what fragments are compiled to
 
 # So many rows are calculated at a time. Each time costs every fragment something, however few rows there are.
 MOST_ROWS = 250_000
 TABLES_KEPT = 16
+COLLECTED_EVERY_S = 300.0
 POSTS_KEPT = 65_536
 
 # Spark has a task for every core already. To be said before Polars is imported.
@@ -50,6 +54,30 @@ class _Table:
 _tables: dict[str, _Table] = {}  # those read last, by folder
 
 
+_collected_at = time.monotonic()
+
+
+def _settled(step: Callable[P, Batches]) -> Callable[P, Batches]:
+    """Keeps what a step has compiled away from the garbage collector.
+
+    PySpark calls it after every task, and it took five times as long as the task: compiled fragments are very many
+    objects. Those that are left when fragments go are collected now and then.
+    """
+
+    @wraps(step)
+    def settled(*args: P.args, **kwargs: P.kwargs) -> Batches:
+        global _collected_at
+        yield from step(*args, **kwargs)
+        if time.monotonic() - _collected_at >= COLLECTED_EVERY_S:
+            gc.unfreeze()
+            gc.collect()
+            _collected_at = time.monotonic()
+        gc.freeze()
+
+    return settled
+
+
+@_settled
 def filtered(table: str, joined: bool, batches: Batches) -> Batches:
     """The rows of the results log, of tuples or of pairs that a join has made."""
     from towpath.vector.evaluate import Filters, OneStream
@@ -60,6 +88,7 @@ def filtered(table: str, joined: bool, batches: Batches) -> Batches:
         yield from program.results(rows).to_batches()
 
 
+@_settled
 def partials(table: str, joined: bool, batches: Batches) -> Batches:
     """What goes into the aggregate."""
     from towpath.vector.evaluate import OneStream
@@ -71,6 +100,7 @@ def partials(table: str, joined: bool, batches: Batches) -> Batches:
         yield from program.partials(rows).to_batches()
 
 
+@_settled
 def kept(table: str, side: int, batches: Batches) -> Batches:
     """What goes into the join of one of its inputs."""
     from towpath.vector.joins import Side
@@ -79,6 +109,7 @@ def kept(table: str, side: int, batches: Batches) -> Batches:
         yield from program.kept(rows).to_batches()
 
 
+@_settled
 def closed(banned: tuple[int, ...], batches: Batches) -> Batches:
     """The rows of the results log, of windows that are over; nothing is calculated of `banned` fragments."""
     from towpath.vector.closing import results
@@ -90,8 +121,8 @@ def closed(banned: tuple[int, ...], batches: Batches) -> Batches:
 
 
 def _calculable(
-    table: str, batches: Batches, step: str, compile_: Callable[[Iterable[Fragment]], P]
-) -> Iterator[tuple[pa.Table, P]]:
+    table: str, batches: Batches, step: str, compile_: Callable[[Iterable[Fragment]], C]
+) -> Iterator[tuple[pa.Table, C]]:
     for rows in _gathered(batches):
         yield rows.drop_columns("_version"), _program(table, rows["_version"][0].as_py(), step, compile_)
 
@@ -110,7 +141,7 @@ def _gathered(batches: Batches) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(kept)
 
 
-def _program(folder: str, version: int, step: str, compile_: Callable[[Iterable[Fragment]], P]) -> P:
+def _program(folder: str, version: int, step: str, compile_: Callable[[Iterable[Fragment]], C]) -> C:
     files, rows = read_version(folder, version)
     known = _tables.get(folder)
     if known is None or known.files != files:
@@ -121,7 +152,7 @@ def _program(folder: str, version: int, step: str, compile_: Callable[[Iterable[
         known = _tables[folder] = _Table(files, fragments, {})
     if step not in known.programs:
         known.programs[step] = compile_(known.fragments.values())
-    return cast(P, known.programs[step])  # a step is always compiled to the same
+    return cast(C, known.programs[step])  # a step is always compiled to the same
 
 
 def _fragments(rows: pa.Table, before: dict[int, Fragment]) -> Iterator[tuple[int, Fragment]]:
