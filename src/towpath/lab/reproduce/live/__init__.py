@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from towpath.lab.reproduce.live.buffers import buffers
 from towpath.lab.reproduce.live.redistribution import redistribution
+from towpath.lab.reproduce.live.sbon import live as sbon
 from towpath.lab.reproduce.live.throughput import throughput
 from towpath.lab.reproduce.report import Experiment
 
@@ -13,4 +14,5 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "dcape-fig5-live": throughput,
     "dcape-fig6-live": redistribution,
     "hummer-fig5": buffers,
+    "sbon-live": sbon,
 }
