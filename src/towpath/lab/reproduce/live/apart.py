@@ -39,9 +39,9 @@ NODES = 3
 DISTANCES: Distances = {("n1", "n2"): 0.020, ("n1", "n3"): 0.200, ("n2", "n3"): 0.150}  # seconds one way
 RATES = {"a": 200, "b": 60, "c": 20}  # rows per second
 ENTRIES = {"a": "n1", "b": "n2", "c": "n3"}
-PAIRS = (("a", "b"), ("b", "c"), ("a", "c"))
+PAIRS = (("a", "b"), ("b", "c"), ("c", "a"))
 WINDOW_S = 4
-KEYS = 100
+KEYS = 1000
 GROUPS = 8
 # Of the column that an aggregate groups by; other types make another class of links, so another carrier reads them.
 GROUP_TYPES = {"a": Type.BIGINT, "b": Type.INT, "c": Type.DOUBLE}
