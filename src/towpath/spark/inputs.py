@@ -20,7 +20,6 @@ from pyspark.sql import functions as F
 
 from towpath.arrow import arrow_schema
 from towpath.plan.assignment import input_column
-from towpath.problems.from_sql import WIDTHS
 from towpath.schema import BEFORE_1970_US, MS, STREAM, Stream, Type, internal
 from towpath.spark.cuts import FORMAT as CUT
 from towpath.spark.feeds import FEED
@@ -155,7 +154,7 @@ def _by_link(alias: str, stream: Stream, columns: Sequence[str]) -> list[Column]
     """Rows by derived stream, exact as long as there are no more than MOST_LINKS, and the bytes of all together."""
     name = F.col(f"{alias}__stream")
     texts = [input_column(alias, c.name) for c in stream.columns if c.name in columns and c.type is Type.STRING]
-    fixed = sum(WIDTHS[c.type] for c in stream.columns if c.type is not Type.STRING)
+    fixed = sum(c.type.width for c in stream.columns if c.type is not Type.STRING)
     size = F.lit(fixed)
     for column in texts:
         size = size + F.coalesce(F.octet_length(column), F.lit(0))
