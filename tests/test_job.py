@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from towpath.api.checking import check
+from towpath.config.network import NetworkDef
 from towpath.config.nodes import NODES
 from towpath.config.settings import BEGINNING, NOW, Settings
 from towpath.errors import JobError, QueryError
@@ -25,7 +26,13 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 NOT_JOBS = {"problem.yaml", "sites.yaml"}  # tests/problems has those
 GUIDE = Path(__file__).parents[1] / "docs" / "job-file.md"
 SECTIONS = (NODES, *KINDS.values())
-DOCUMENTED = [QueryDef, ResultsDef, StreamText, *(model for models in SECTIONS for model in models.values())]
+DOCUMENTED = [
+    QueryDef,
+    ResultsDef,
+    StreamText,
+    NetworkDef,
+    *(model for models in SECTIONS for model in models.values()),
+]
 
 
 def files(folder: Path) -> list[Path]:
@@ -225,3 +232,21 @@ def test_a_query_that_comes_later_does_not_write_among_the_rows_of_a_stream_eith
     asked = {"q": {"sql": "SELECT at FROM s", "sink": {"type": "parquet", "path": "rows/out"}}}
     with pytest.raises(JobError, match=r"the sink .*/rows/out lies in the folder of the stream s"):
         queries(asked, tmp_path, job.nodes, {}, job.streams)
+
+
+THREE = """
+nodes: {c: {type: embedded, cores: 1}, a: {type: embedded, cores: 1}, b: {type: embedded, cores: 1}}
+streams: {clock: {node: b, source: {type: rate, rate: 100}}}
+"""
+
+
+def test_distances_are_round_trips_in_the_file_and_latencies_in_the_job(tmp_path: Path) -> None:
+    job = write(tmp_path, THREE + "network: {distances: {c: {a: 20 ms}, a: {b: 1 s}}}")
+    assert job.distances == {("a", "c"): 0.010, ("a", "b"): 0.5} and not job.inject
+    assert job.streams["clock"].node == "b"
+
+
+def test_a_matrix_has_its_rows_in_the_order_of_the_nodes_and_may_lack_some(tmp_path: Path) -> None:
+    (tmp_path / "rtt.txt").write_text("0 20 -1\n40 0 nan\n0 100 0\n")  # c, a, b; 20 and 40 ms between c and a
+    job = write(tmp_path, THREE + "network: {matrix: rtt.txt}")
+    assert job.distances == {("a", "c"): pytest.approx(0.015), ("a", "b"): pytest.approx(0.050)}

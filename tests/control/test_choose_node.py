@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from towpath import planners
 from towpath.control.decide.choose_node import JobPlanner, Places
 from towpath.control.decide.controller import Controller
-from towpath.control.observe.carriers import Capacities
+from towpath.control.observe import carriers
+from towpath.control.observe.carriers import Capacities, Wanted
 from towpath.control.observe.measures import Measures
+from towpath.control.observe.topology import Topology
 from towpath.control.state.history import EventKind
 from towpath.placement.problem import Placement, Problem
 from towpath.runtime.carriers import BatchDone
+from towpath.schema import LINK
 
-from .world import CATALOG, SECOND, World, submission
+from .world import CATALOG, SECOND, World, cut, submission
 
 NODES = ("a", "b", "c")
 
@@ -129,3 +133,35 @@ def test_by_default_a_node_is_filled_up_to_its_room_by_what_was_measured(tmp_pat
 
 def busy(carrier: str, batch: int, seconds: float) -> BatchDone:
     return BatchDone(carrier, batch, 1, (0,), None, 100, (), 0, seconds, {}, first=batch == 0)
+
+
+def test_a_planner_knows_where_streams_enter_how_far_nodes_are_and_what_links_join(tmp_path: Path) -> None:
+    """`s` enters at c and `t` at a: the join settles between them, and the aggregate on the join's node."""
+    asked: list[Problem] = []
+
+    def by_distance(problem: Problem) -> Placement:
+        asked.append(problem)
+        return planners.run("relaxation", problem)
+
+    far = {("a", "b"): 0.3, ("a", "c"): 0.3, ("b", "c"): 0.01}
+    topology = Topology(far, {"s": "c", "t": "a"})
+    world = World(tmp_path / "journal.sqlite", NODES)
+    capacities = Capacities(dict.fromkeys(NODES, 1), topology=topology)
+    fast = {name: replace(stream, rate=500.0 if name == "s" else 1.0) for name, stream in CATALOG.items()}
+    places = Places(fast, JobPlanner("relaxation", by_distance), capacities)
+    world.controller = Controller(world.journal.load(), CATALOG, NODES, places)
+    world.submit(*cut("q", "join window"))
+    (problem,) = asked
+    join, aggregate = problem.operators()
+    assert problem.stream["s"].node == "c" and problem.stream["t"].node == "a"
+    assert join.inputs == ("s", "t") and aggregate.inputs == (join.name,)
+    assert problem.cluster.latency("a", "b") == 0.3
+    link = next(q.name for q in world.controller.state.queries.values() if q.origin == LINK)
+    assert (node(world, link), node(world, "q")) == ("c", "c")
+    family = world.controller.known.carrier_of(
+        world.controller.state.fragments[world.part("q").fragment]
+    ).template.family
+    later = Wanted("new0", family, reads=frozenset({link}))
+    running = carriers.problem(world.controller.known, fast, capacities, NODES, [later])
+    maker = world.controller.state.fragments[world.part(link).fragment].carrier
+    assert running.operator["new0.all"].inputs == (f"{maker}.all",), "whoever reads what runs already is drawn to it"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from towpath.control.observe.measures import LEAST_SELECTIVITY, SMOOTHING, Measures
@@ -107,3 +109,14 @@ def test_what_has_left_is_forgotten() -> None:
     measures.close_window(2, busy)
     measures.forget(set(), set())
     assert measures.carrier("c0") is None and measures.selectivity(1) == 0
+
+
+def test_bytes_of_links_are_rates_of_the_window_and_links_that_are_gone_are_forgotten() -> None:
+    measures = Measures()
+    measures.hear(replace(batch(1), link_bytes={"link_a": 500.0, "link_b": 20.0}), 1)
+    measures.hear(replace(batch(2), link_bytes={"link_a": 500.0}), 2)
+    measures.close_window(10, busy)
+    assert measures.link_rates("c0") == {"link_a": 100.0, "link_b": 2.0}
+    measures.hear(replace(batch(3), link_bytes={"link_a": 2000.0}), 12)
+    measures.close_window(20, busy)
+    assert measures.link_rates("c0") == {"link_a": pytest.approx(100 + SMOOTHING * 100)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,16 @@ import pytest
 from towpath import planners
 from towpath.control.observe.measures import Measures
 from towpath.control.observe.situation import Situation, operator
+from towpath.control.observe.topology import Topology
 from towpath.placement.check import check
 from towpath.placement.costs import METRICS
+from towpath.placement.costs.sbon import network_usage
+from towpath.placement.problem import EVERYWHERE, Placement
 from towpath.placement.validate import validate
+from towpath.schema import LINK
 
 from .live import WORK_SHARE, LiveWorld
-from .world import CATALOG, SECOND, World, submission
+from .world import CATALOG, SECOND, World, cut, submission
 
 CORES = {"a": 1, "b": 2}
 KINDS = ("filter", "same filter", "other filter", "window", "join", "union")
@@ -91,3 +96,44 @@ def test_while_it_moves_it_is_where_its_results_come_from(world: World) -> None:
     situation = Situation(world.controller.state, CATALOG, CORES, Measures())
     assert situation.node_of(f"f{world.part('filter').fragment}") == "a"
     assert len(situation.fragments) == len(situation.problem.fragments) == 6
+
+
+def test_streams_flow_from_where_they_enter_to_every_carrier_elsewhere_that_reads_them(world: World) -> None:
+    """`s` enters at b and everything runs on a. A topology says how far that is."""
+    before = measured(world, {"a": 0.1})
+    assert before.flows == [] and {stream.node for stream in before.problem.streams} == {EVERYWHERE}
+    topology = Topology({("a", "b"): 0.050}, {"s": "b"})
+    situation = replace(before, topology=topology)
+    assert {s.name: s.node for s in situation.problem.streams} == {n: "b" if n == "s" else "" for n in CATALOG}
+    assert {(f.stream, f.source, f.target) for f in situation.flows} == {("s", "b", "a")}
+    assert situation.problem.cluster.latency("a", "b") == 0.050
+    assert situation.statistics("b", 4, 4).nodes["b"].bytes_out == sum(f.bytes for f in situation.flows) > 0
+    lost = replace(situation, cores={"a": 1})
+    assert lost.flows == [] and validate(lost.problem) == []
+
+
+def test_a_link_is_as_wide_and_flows_as_fast_as_its_readers_say(tmp_path: Path) -> None:
+    world = World(tmp_path / "journal.sqlite", tuple(CORES))
+    world.submit(*cut("q", "join window", node="a"))
+    link = next(q for q in world.controller.state.queries.values() if q.origin == LINK)
+    made, read = (world.turns(name)[0].fragment for name in (link.name, "q"))
+    state, live = world.controller.state, LiveWorld(world)
+    measures = Measures()
+    for second in range(4):
+        for event in live.round(second, {"a": 0.1}):
+            reads = event.carrier == state.fragments[read].carrier
+            measures.hear(replace(event, link_bytes={link.name: 300.0} if reads else {}), second)
+    measures.sampled(state.fragments[made].carrier, [made], {1: {made: 50}})
+    measures.close_window(4, live.at_rest)
+    situation = Situation(state, CATALOG, CORES, measures)
+    carrier = measures.carrier(state.fragments[made].carrier)
+    assert carrier is not None
+    emitted = 0.5 * carrier.rows  # 50 of the 100 rows of a micro-batch
+    assert measures.link_rates(state.fragments[read].carrier) == {link.name: 3 * 300 / 4}
+    operators = situation.problem.operator
+    assert operators[f"f{made}.all"].tuple_bytes == pytest.approx(3 * 300 / 4 / emitted)
+    assert situation.flows == [], "both are on one node"
+    assert network_usage(situation.problem, Placement.single({f"f{made}": "a", f"f{read}": "b"})) == 0
+    far = replace(situation, topology=Topology({("a", "b"): 0.1}))
+    apart = Placement.single({f"f{made}": "a", f"f{read}": "b"})
+    assert network_usage(far.problem, apart) == pytest.approx(3 * 300 / 4 * 0.1)

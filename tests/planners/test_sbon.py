@@ -12,7 +12,15 @@ from towpath import planners
 from towpath.errors import PlannerError
 from towpath.placement.cluster import Cluster, Network, Node
 from towpath.placement.costs.sbon import delays, network_usage
-from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
+from towpath.placement.problem import (
+    EVERYWHERE,
+    Fragment,
+    Operator,
+    Placement,
+    PlacementQuery,
+    PlacementStream,
+    Problem,
+)
 from towpath.problems.generate.sbon import Sbon, sbon
 from towpath.problems.generate.transit_stub import TransitStub, transit_stub
 
@@ -132,3 +140,19 @@ def test_tuples_that_stay_on_their_routes_are_as_fast_as_packets(seed: int) -> N
     problem = sbon(Sbon(queries=50), seed, transit_stub(SMALL, seed))
     fast, direct = (delays(problem, planners.run(name, problem)) for name in ("ip_multicast", "consumer"))
     assert fast == pytest.approx(direct, rel=1e-5)
+
+
+def test_what_reads_streams_that_every_node_has_stays_where_it_is_and_costs_no_network() -> None:
+    cluster = plane(6, Random(1))
+    stream = PlacementStream("s", EVERYWHERE, 100.0, 50.0)
+    problem = Problem(
+        cluster,
+        (stream,),
+        (Fragment("f", "q", (Operator("o", ("s",), cost=1e-6),)),),
+        (PlacementQuery("q", ("f",)),),
+        current=Placement.single({"f": cluster.nodes[4].name}),
+    )
+    for name in ("relaxation", "optimal"):
+        placed = planners.run(name, problem)
+        assert network_usage(problem, placed) == 0 and delays(problem, placed) == {"q": 0.0}
+    assert planners.run("relaxation", problem).nodes["f"] == (cluster.nodes[4].name,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -283,3 +284,23 @@ def test_a_backlog_of_a_link_comes_in_bites(tmp_path: Path) -> None:
         position = end
     assert [value for bite in bites for _, _, value in bite] == list(range(600))
     assert max(map(len, bites)) <= 101
+
+
+def test_what_comes_from_a_node_that_is_to_be_far_away_takes_so_long_and_says_so(tmp_path: Path) -> None:
+    carriers = [Carrier(tmp_path / f"c{n}") for n in range(2)]
+    for number, (carrier, name, node) in enumerate(zip(carriers, "ab", ("near", "far"), strict=True), start=1):
+        carrier.run([Row(number, 10 * MS, number, 10 * MS)], 100 * MS)
+        Link(name, number, True, (replace(carrier.turn(number), node=node),)).write(tmp_path / "links")
+    reader = feed(tmp_path)
+    reader._away = {"far": 0.3}
+    begun = time.monotonic()
+    position = reader.advance(LinkPosition())
+    assert time.monotonic() - begun >= 0.3
+    assert position.took.keys() == {"near", "far"}
+    look, delay = position.took["far"]
+    assert 300_000 <= look <= delay, "a commit is older than the look that finds it"
+    assert position.took["near"][0] < 300_000
+    again = time.monotonic()
+    assert reader.advance(position) == position and reader.advance(position).to_json() == position.to_json()
+    assert time.monotonic() - again < 0.3, "where there is nothing new, nobody waits"
+    assert LinkPosition.from_json(json.loads(json.dumps(position.to_json()))) == position

@@ -134,3 +134,15 @@ def test_whoever_has_nodes_hears_that_one_is_wanted() -> None:
         actors, clock, InProcess(clock), lambda a, m: None, lambda a, text: None, lambda a, w: wishes.append((a, w))
     ).start()
     assert wishes == [("m", wish) for wish in wishing(Started(0.0))]
+
+
+def test_messages_take_as_long_as_nodes_are_apart_and_do_not_overtake_each_other() -> None:
+    clock, heard = PolledClock(0.0), list[tuple[float, str]]()
+    latency = {"near": 0.1, "far": 5.0}
+    network = InProcess(clock, lambda one, other: latency[other])
+    for to in ("far", "near"):
+        network.send("a", to, 0, lambda to=to: heard.append((clock.now, to)))  # type: ignore[misc]
+    latency["far"] = 1.0
+    network.send("a", "far", 0, lambda: heard.append((clock.now, "far again")))
+    clock.advance(10.0)
+    assert heard == [(0.1, "near"), (5.0, "far"), (5.0, "far again")]

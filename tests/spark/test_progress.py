@@ -94,3 +94,18 @@ def test_watermarks_are_counted_from_a_day_before_the_first_timestamp(
         text = f"{at.year + 400 * int(cycles)}{at:-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"
     done = batch_done("c0", PROGRESS | {"eventTime": {"watermark": text}}, INPUTS, first=False)
     assert done.watermark_us == expected
+
+
+def test_bytes_of_links_are_told_by_link_and_times_by_the_node_that_made_them() -> None:
+    """Three rows of 40 bytes together; a tick is of no link."""
+    links = json.dumps([{"item": "link_a", "count": 2}, {"count": 5}, {"item": "link_b", "count": 1}])
+    metrics = {"version_x": {"version": 1}, "input_i0": {"rows": 3, "newest": SECOND, "links": links, "bytes": 120}}
+    before = {"links": 1, "released_us": SECOND, "took": {"far": [1, 2]}}
+    after = {"links": 1, "released_us": 2 * SECOND, "took": {"far": [300_000, 1_500_000]}}
+    source = {"startOffset": json.dumps(before), "endOffset": json.dumps(after)}
+    progress = PROGRESS | {"observedMetrics": metrics, "sources": [source]}
+    done = batch_done("c0", progress, [Reads([], 1)], first=False)
+    assert done.link_bytes == {"link_a": 80.0, "link_b": 40.0}
+    assert done.took == {"far": (0.3, 1.5)}
+    source["startOffset"] = json.dumps(after)
+    assert batch_done("c0", progress, [Reads([], 1)], first=False).took == {}, "of what was read before"

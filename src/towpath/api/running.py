@@ -27,7 +27,7 @@ from towpath import job as jobs
 from towpath.api.autopilot import local_nodes, loop_of, started_before
 from towpath.api.checking import parse_all, parse_good, placed
 from towpath.api.reader import POLL_S, Reader, rejected_of
-from towpath.api.steering import places_of, policy_of
+from towpath.api.steering import places_of, policy_of, topology_of
 from towpath.config.nodes import ConnectNode, NodeDef
 from towpath.config.settings import NOW, Start, start_of
 from towpath.config.sqlfiles import Contents
@@ -352,7 +352,10 @@ def _begins(journal: Journal) -> str:
 
 
 def _open(name: str, node: NodeDef, *, job: Job, streams: Sequence[StreamDef], store: Store, anchor_us: int) -> Runtime:
-    runtime = partial(SparkRuntime, store=store, streams=streams, trigger_ms=job.trigger_ms, anchor_us=anchor_us)
+    away = {other: topology_of(job).latency(name, other) or 0.0 for other in job.nodes} if job.inject else {}
+    runtime = partial(
+        SparkRuntime, store=store, streams=streams, trigger_ms=job.trigger_ms, anchor_us=anchor_us, away=away
+    )
     kafka = any(isinstance(s.source, KafkaSource) for s in streams)
     ready = partial(with_connector, node=name) if kafka else lambda session: session
     if isinstance(node, ConnectNode):

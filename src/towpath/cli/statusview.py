@@ -27,6 +27,8 @@ def _numbers(*names: str) -> list[Column]:
 
 def view(status: JobStatus, most_moves: int | None = None) -> RenderableType:
     parts: list[RenderableType] = [headline(status), _nodes(status), _carriers(status)]
+    if status.ways:
+        parts.append(_ways(status))
     if status.moves:
         parts.append(_moves(status.moves, most_moves))
     parts += [Text(f"set aside: {name}: {why}") for name, why in status.aside.items()]
@@ -47,6 +49,15 @@ def _nodes(status: JobStatus) -> Table:
     table = Table("node", "type", "state", *_numbers("carriers", "fragments", "rows/s"))
     for n in status.nodes:
         table.add_row(n.name, n.type, n.state, f"{n.carriers:,}", f"{n.fragments:,}", f"{n.rows_per_s:,.0f}")
+    return table
+
+
+def _ways(status: JobStatus) -> Table:
+    table = Table("from", "to", *_numbers("latency"), "known", *_numbers("streams", "bytes/s", "delay"))
+    for w in status.ways:
+        latency = f"{w.latency_s * 1000:,.1f} ms"
+        delay = seconds_text(w.delay_s)
+        table.add_row(w.source, w.target, latency, w.known, f"{w.streams:,}", f"{w.bytes_per_s:,.0f}", delay)
     return table
 
 

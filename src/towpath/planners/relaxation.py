@@ -81,7 +81,7 @@ def _at_rest(problem: Problem, points: Floats, options: Options) -> Floats:
     """Where each fragment comes to rest between the streams and sinks that pull at it."""
     position = problem.cluster.position
     fragment = index(problem).fragment
-    bodies = np.zeros((len(fragment), points.shape[1]))
+    bodies = _now(problem, points)
     springs = _springs(problem)
     if not springs:
         return bodies
@@ -105,6 +105,17 @@ def _at_rest(problem: Problem, points: Floats, options: Options) -> Floats:
         if np.linalg.norm(force, axis=1).max() < options.force * KB_MS:
             break
         bodies -= options.step * force / np.maximum(pull, 1e-300)[:, None]
+    return bodies
+
+
+def _now(problem: Problem, points: Floats) -> Floats:
+    """Where fragments are; what nothing pulls at stays there."""
+    position, current = problem.cluster.position, problem.current
+    bodies = np.zeros((len(problem.fragments), points.shape[1]))
+    if current is not None:
+        for n, fragment in enumerate(problem.fragments):
+            nodes = [node for node in current.nodes.get(fragment.name, ()) if node in position]
+            bodies[n] = points[position[nodes[0]]] if nodes else 0.0
     return bodies
 
 

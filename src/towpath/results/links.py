@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +53,7 @@ class Turn:
     handed_over_us: int | None = None
     pending_fence_us: int | None = None
     done: bool = False  # all that it will ever have is in the log
+    node: str = ""  # that runs it
 
 
 @dataclass(frozen=True)
@@ -112,14 +114,19 @@ class LinkIndex:
 
 @dataclass(frozen=True)
 class LinkPosition:
+    """An event time; `took` says how long what was released up to there was on its way, for who measures that."""
+
     links: int = 0  # of the index
     released_us: int = BEFORE_ALL_US
+    # By producing node, in microseconds: from the look at its links until the reader had them, and from the newest
+    # commit on.
+    took: dict[str, tuple[int, int]] = field(default_factory=dict, compare=False)
 
-    def to_json(self) -> dict[str, int]:
+    def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @staticmethod
-    def from_json(value: dict[str, int]) -> LinkPosition:
+    def from_json(value: dict[str, Any]) -> LinkPosition:
         return LinkPosition(**value)
 
 
@@ -147,6 +154,7 @@ class LinkFeed:
         self._schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(spec["schema"])))
         self._time: str = spec["time"]
         self._most_rows: int = spec["most_rows"]
+        self._away: dict[str, float] = spec.get("away", {})  # by node, seconds that its links are to take
         self._spans: dict[str, dict[Path, LinkSpan]] = {}  # of the files of each log
 
     # --- positions ---------------------------------------------------------------------------------------------------
@@ -155,7 +163,8 @@ class LinkFeed:
         """The newest position that may be released now."""
         joined = self._index.joined()
         before = self._links()
-        marks = {name: mark(link) for name, link in before.items()}
+        looks = {name: _Look(link) for name, link in before.items()}
+        marks = {name: look.mark for name, look in looks.items()}
         members = {j.name for j in joined if j.name in before and before[j.name].id == j.id}
         fresh = [link for name, link in before.items() if name not in members]
         if start.released_us == BEFORE_ALL_US:
@@ -173,7 +182,23 @@ class LinkFeed:
             return start
         frontier = self._bite([before[name] for name in members] + joining, start.released_us, frontier)
         self._index.join([Joined(link.name, link.id, start.released_us) for link in joining])
-        return LinkPosition(len(self._index.joined()), max(start.released_us, frontier))
+        took = self._bring(looks.values()) if frontier > start.released_us else start.took
+        return LinkPosition(len(self._index.joined()), max(start.released_us, frontier), took)
+
+    def _bring(self, looks: Iterable[_Look]) -> dict[str, tuple[int, int]]:
+        """Waits as long as nodes are to be away, and says how long what was found took."""
+        quickest: dict[str, _Look] = {}
+        for look in looks:
+            if look.node and (look.node not in quickest or look.seconds < quickest[look.node].seconds):
+                quickest[look.node] = look
+        begun = time.time()
+        found: dict[str, tuple[int, int]] = {}
+        for node, look in sorted(quickest.items(), key=lambda entry: self._away.get(entry[0], 0.0)):
+            time.sleep(max(0.0, begun + self._away.get(node, 0.0) - time.time()))
+            now = time.time()
+            committed = look.committed() or now
+            found[node] = int((look.seconds + now - begun) * 1e6), max(0, int((now - committed) * 1e6))
+        return found
 
     def _bite(self, links: Sequence[Link], released_us: int, frontier_us: int) -> int:
         """Not all at once, should there be much."""
@@ -266,6 +291,25 @@ class LinkFeed:
     def _names(self) -> list[str]:
         """The stream's columns besides its time, in the order of a turn's."""
         return sorted((n for n in self._schema.names if n != self._time), key=lambda name: int(name[1:]))
+
+
+class _Look:
+    """How far a link has come, and how long it took to find out."""
+
+    def __init__(self, link: Link) -> None:
+        self.node, self._root = link.turns[-1].node, Path(link.turns[-1].root)
+        begun = time.perf_counter()
+        self.mark = mark(link)
+        self.seconds = time.perf_counter() - begun
+
+    def committed(self) -> float | None:
+        """When the newest micro-batch was committed, by the clock of whoever keeps the files."""
+        folder = log.place(self._root).parent / CHECKPOINT / "commits"
+        try:
+            with os.scandir(folder) as entries:
+                return max((e.stat().st_mtime for e in entries if e.name.isdigit()), default=None)
+        except FileNotFoundError:
+            return None
 
 
 def mark(link: Link) -> int | None:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from towpath.plan.assignment import Row, TableChange
 from towpath.plan.templates import Template
+
+
+class Took(NamedTuple):
+    """How long rows were on their way to a reader's node, in seconds."""
+
+    look: float  # from the reader's look at a link until it had what was there
+    delay: float  # from the newest commit until then: with the time until the reader looked
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,8 @@ class BatchDone:
     joined: Mapping[tuple[str, int], int] = field(default_factory=dict)  # links that its inputs read, and behind when
     more: bool = False  # its inputs had more to read than it took
     known_us: int | None = None  # the newest event time of tuples that its inputs have, given out or held back
+    link_bytes: Mapping[str, float] = field(default_factory=dict)  # that it read, by derived stream
+    took: Mapping[str, Took] = field(default_factory=dict)  # what came over links, by the node that made it
 
 
 @dataclass(frozen=True)

@@ -90,11 +90,26 @@ class NodeStatus:
     rows_per_s: float
 
 
+@dataclass(frozen=True)
+class WayStatus:
+    """From one node to another."""
+
+    source: str
+    target: str
+    latency_s: float  # half of a round trip
+    known: str  # given | measured | estimated
+    bytes_per_s: float  # that nodes read: of derived streams, and of streams that enter elsewhere
+    streams: int  # how many of these
+    delay_s: float | None  # of links, from a commit until the reader has it; None: nothing was read yet
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobStatus(Figures):
     store: str
     pid: int
     nodes: list[NodeStatus]
+    # Of nodes that something flows between; none without a control section.
+    ways: list[WayStatus] = dataclasses.field(default_factory=list)
     moves: list[MoveStatus]  # under way
     troubles: list[str]  # what fails and is tried again
     aside: dict[str, str]  # queries that were set aside, and why

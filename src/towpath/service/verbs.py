@@ -18,6 +18,7 @@ from towpath.api.running import Towpath
 from towpath.config.settings import close_to
 from towpath.control.journal.answers import share_read, state_of
 from towpath.control.journal.journal import Journal
+from towpath.control.observe.situation import LinkFlow
 from towpath.control.state.records import MoveRecord, QueryRecord
 from towpath.errors import Mistake, ProblemsError, UnknownQueryError
 from towpath.service.messages import (
@@ -30,6 +31,7 @@ from towpath.service.messages import (
     NodeStatus,
     QueryStatus,
     Submit,
+    WayStatus,
     Withdraw,
 )
 from towpath.store.layout import Store
@@ -74,6 +76,7 @@ class JobVerbs:
             store=str(self._store.root),
             pid=os.getpid(),
             nodes=[self._node(name, figures) for name in self._controller.known.nodes],
+            ways=self._ways(),
             moves=[self._move(move) for move in under_way],
             troubles=self._running.engine.guard.troubles,
             aside={query.name: query.failed or "" for query in self._aside()},
@@ -140,6 +143,28 @@ class JobVerbs:
             sum(carrier.fragments for carrier in here),
             sum(carrier.rows_per_s for carrier in here),
         )
+
+    def _ways(self) -> list[WayStatus]:
+        loop = self._running.loop
+        if loop is None:
+            return []
+        topology, situation = loop.topology, loop.situation
+        cluster = situation.cluster
+        flows: dict[tuple[str, str], list[LinkFlow]] = {}
+        for flow in situation.flows:
+            flows.setdefault((flow.source, flow.target), []).append(flow)
+        return [
+            WayStatus(
+                source,
+                target,
+                cluster.latency(source, target),
+                topology.how(source, target),
+                sum(flow.bytes for flow in found),
+                len({flow.stream for flow in found}),
+                topology.delays.get((source, target)),
+            )
+            for (source, target), found in sorted(flows.items())
+        ]
 
     def _query(self, query: QueryRecord) -> QueryStatus:
         parts = self._controller.state.parts_of(query.id)

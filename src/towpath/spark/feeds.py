@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
 
 from towpath.schema import STREAM, internal
 from towpath.spark.slices import SliceReader, SliceSource
@@ -25,14 +27,20 @@ class FeedReader(SliceReader[Feed]):
     def open(self, spec: dict[str, Any]) -> Feed:
         return Feed(spec)
 
-    def position(self, offset: dict[str, int]) -> FeedPosition:
+    def position(self, offset: dict[str, Any]) -> FeedPosition:
         return FeedPosition.from_json(offset)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        found = super().latestOffset(start, limit)
+        if found != start:
+            time.sleep(self._spec.get("away", 0.0))  # as far as where the streams enter is to be
+        return found
 
     def reportLatestOffset(self) -> dict[str, int] | None:
         known = self.feed.known
         return None if known is None else {**known.to_json(), MORE: int(self.feed.more)}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         slices = self.feed.slices(self.position(start), self.position(end))
         return [FeedWork(share) for share in self.dealt(slices)]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from towpath.streams.sources import FilesSource, KafkaSource
 MOST_BYTES = 256 << 20
 MOST_FILES = 1000
 TICKS_KEPT = 100
+MOST_LINKS = 10_000
 EVER = "36500d"  # Spark passes over files that are older than those it has seen by so much
 EXACTLY_MS = 1  # what a join of Spark would drop too early
 DIGITS = 13  # of the number of a stream: so many hexadecimal ones fit into a double
@@ -53,6 +54,7 @@ class InputPlace:
     anchor_us: int  # wall-clock time at which generators start
     parallelism: int
     let_in: Callable[[Sequence[StreamDef]], str]  # where Spark's own reader finds the good files of a folder
+    away: Mapping[str, float]  # by node, the seconds that what comes from there is to take
 
     @property
     def ticks(self) -> Path:
@@ -143,6 +145,7 @@ def open_links(
         "schema": arrow_schema(types).serialize().to_pybytes().hex(),
         "time": stream.time,
         "most_rows": MOST_ROWS,
+        "away": dict(place.away),
     }
     raw = (
         spark.readStream.format(LINKS)
@@ -153,7 +156,20 @@ def open_links(
     )
     marked = _columns(raw, stream, alias, columns).withWatermark("_event", "0 milliseconds")
     # Ticks count as seen: what a link has released is complete, whether or not there were tuples in it.
-    return _without_ticks(_observed(marked, alias), alias).withColumn(f"{alias}__us", _us())
+    read = _by_link(alias, stream, columns)
+    return _without_ticks(_observed(marked, alias, *read), alias).withColumn(f"{alias}__us", _us())
+
+
+def _by_link(alias: str, stream: Stream, columns: Sequence[str]) -> list[Column]:
+    """Rows by derived stream, exact as long as there are no more than MOST_LINKS, and the bytes of all together."""
+    name = F.col(f"{alias}__stream")
+    texts = [input_column(alias, c.name) for c in stream.columns if c.name in columns and c.type is Type.STRING]
+    fixed = sum(c.type.width for c in stream.columns if c.type is not Type.STRING)
+    size = F.lit(fixed)
+    for column in texts:
+        size = size + F.coalesce(F.octet_length(column), F.lit(0))
+    by_link = F.to_json(F.call_function("approx_top_k", name, F.lit(MOST_LINKS), F.lit(MOST_LINKS)))
+    return [by_link.alias("links"), F.sum(F.when(name.isNotNull(), size)).alias("bytes")]
 
 
 def _columns(raw: DataFrame, stream: Stream, alias: str, columns: Sequence[str]) -> DataFrame:
@@ -257,6 +273,7 @@ def _feed(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace) 
         "drain": str(place.drain),
         "rejected": str(place.rejected),
         "streams": [described(s) for s in streams],
+        "away": max(place.away.get(s.node or "", 0.0) for s in streams),
     }
     return (
         spark.readStream.format(FEED)

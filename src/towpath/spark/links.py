@@ -24,10 +24,10 @@ class LinkReader(SliceReader[LinkFeed]):
     def open(self, spec: dict[str, Any]) -> LinkFeed:
         return LinkFeed(spec)
 
-    def position(self, offset: dict[str, int]) -> LinkPosition:
+    def position(self, offset: dict[str, Any]) -> LinkPosition:
         return LinkPosition.from_json(offset)
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         since, until = self.position(start), self.position(end)
         if until.released_us == since.released_us:
             return []  # Spark's first micro-batch comes before there is anything

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from towpath.runtime.carriers import BatchDone
+from towpath.runtime.carriers import BatchDone, Took
 from towpath.schema import BEFORE_1970_US
 from towpath.spark.inputs import number_of
 
@@ -43,7 +43,26 @@ def batch_done(carrier: str, progress: Mapping[str, Any], inputs: Sequence[Reads
         begins=tuple(_place(source["startOffset"]) for source in sources),
         ends=tuple(_place(source["endOffset"]) for source in sources),
         bounds_us=tuple(_bound(source["startOffset"]) for source in sources),
+        link_bytes={name: size for m in read if m is not None for name, size in _link_bytes(m).items()},
+        took={node: took for source in sources for node, took in _took(source).items()},
     )
+
+
+def _link_bytes(metric: Mapping[str, Any]) -> dict[str, float]:
+    """Rows of each derived stream are told, and the bytes of all together."""
+    if not metric.get("links") or not metric["rows"]:
+        return {}
+    each = (metric.get("bytes") or 0) / metric["rows"]
+    found = json.loads(metric["links"])
+    return {entry["item"]: entry["count"] * each for entry in found if entry.get("item") is not None}
+
+
+def _took(source: Mapping[str, Any]) -> dict[str, Took]:
+    """Of what a micro-batch has read: a position also says it of what was read before."""
+    start, end = _read(source["startOffset"]), _read(source["endOffset"])
+    if not isinstance(end, Mapping) or "took" not in end or _bound(start) == _bound(end):
+        return {}
+    return {node: Took(*(us / 1e6 for us in times)) for node, times in end["took"].items()}
 
 
 def _late(metric: Mapping[str, Any] | None, streams: Sequence[str]) -> dict[str, int]:

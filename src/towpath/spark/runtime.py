@@ -54,13 +54,22 @@ class SparkRuntime:
     """Runs carriers in one Spark session."""
 
     def __init__(
-        self, spark: SparkSession, store: Store, streams: Sequence[StreamDef], *, trigger_ms: int, anchor_us: int
+        self,
+        spark: SparkSession,
+        store: Store,
+        streams: Sequence[StreamDef],
+        *,
+        trigger_ms: int,
+        anchor_us: int,
+        away: Mapping[str, float] | None = None,
     ) -> None:
+        """`away`: by node, for so many seconds what comes from there is to be on its way."""
         self._spark = spark
         self._store = store
         self._streams = streams
         self._trigger_ms = trigger_ms
         self._anchor_us = anchor_us
+        self._away = away or {}
         self._queries: dict[str, StreamingQuery] = {}
         self._started: dict[str, _Started] = {}
         self._links_read: dict[Path, LinkIndex] = {}
@@ -156,7 +165,7 @@ class SparkRuntime:
         cores = int(self._spark.conf.get("spark.sql.shuffle.partitions", "1") or 1)
         ticks, index = self._store.carrier(carrier) / f"i{n}", folder / f"i{n}" / "files"
         signs = (self._store.drain, self._store.rejected, folder / "checkpoint" / "offsets")
-        return InputPlace(ticks, index, *signs, self._anchor_us, cores, self._intakes.let_in)
+        return InputPlace(ticks, index, *signs, self._anchor_us, cores, self._intakes.let_in, self._away)
 
     def _reads_of(self, template: Template, n: int) -> Reads:
         schema_class = template.family.classes[n]

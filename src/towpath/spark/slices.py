@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 
 class SlicePosition(Protocol):
-    def to_json(self) -> dict[str, int]: ...
+    def to_json(self) -> dict[str, Any]: ...
 
 
 class Slice(Protocol):
@@ -42,7 +42,7 @@ class SliceReader(DataSourceStreamReader, Generic[F]):
     def open(self, spec: dict[str, Any]) -> F: ...
 
     @abstractmethod
-    def position(self, offset: dict[str, int]) -> Any:
+    def position(self, offset: dict[str, Any]) -> Any:
         """The place that an offset stands for; the beginning if it is empty."""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -54,12 +54,12 @@ class SliceReader(DataSourceStreamReader, Generic[F]):
             self._feed = self.open(self._spec)
         return self._feed
 
-    def initialOffset(self) -> dict[str, int]:
-        offset: dict[str, int] = self.position({}).to_json()
+    def initialOffset(self) -> dict[str, Any]:
+        offset: dict[str, Any] = self.position({}).to_json()
         return offset
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        offset: dict[str, int] = self.feed.advance(self.position(start)).to_json()
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        offset: dict[str, Any] = self.feed.advance(self.position(start)).to_json()
         return offset
 
     def dealt(self, slices: Sequence[S]) -> list[list[S]]:

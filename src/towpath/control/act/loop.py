@@ -114,6 +114,7 @@ class Loop:
         for event in events:
             if isinstance(event, BatchDone):
                 self.measures.hear(event, now)
+                self._hear_distances(event)
                 self._heard[event.carrier] = event.batch
         self._clock.advance(now)
         if self._driver is not None:
@@ -124,6 +125,13 @@ class Loop:
         if now - self._measured >= self._settings.every_s:
             self._measure(now)
             self._clock.advance(now)
+
+    def _hear_distances(self, event: BatchDone) -> None:
+        reader = self._engine.controller.state.carriers.get(event.carrier)
+        for maker, took in event.took.items() if reader is not None else ():
+            if reader is not None and maker != reader.node:
+                self.topology.heard(maker, reader.node, took.look)
+                self.topology.delayed(maker, reader.node, took.delay)
 
     @property
     def situation(self) -> Situation:

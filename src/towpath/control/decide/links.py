@@ -127,4 +127,13 @@ class Links:
         columns = tuple(column for _, column in part.columns)
         times = (part.from_us, part.handed_over_us, part.pending_fence_us)
         done = fragment.status.is_over
-        return Turn(root(fragment.carrier), fragment.id, columns, part.windowed, fragment.span_us, *times, done=done)
+        return Turn(
+            root(fragment.carrier),
+            fragment.id,
+            columns,
+            part.windowed,
+            fragment.span_us,
+            *times,
+            done,
+            self._known.node_of(fragment.id),
+        )

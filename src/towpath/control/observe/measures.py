@@ -7,7 +7,7 @@ the results log tells. The rest (offsets, planning, commits) is the carrier's ow
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, field
 
@@ -55,6 +55,8 @@ class _Carrier:
     ended: list[tuple[float, float]] = field(default_factory=list)  # seconds of micro-batches, and their periods
     state_rows: int = 0
     known: CarrierMeasure | None = None
+    link_bytes: Counter[str] = field(default_factory=Counter)  # of the window under way, by derived stream
+    link_rates: dict[str, float] = field(default_factory=dict)  # smoothed, bytes per second
     batches: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))  # number and rows
 
 
@@ -79,6 +81,7 @@ class Measures:
             carrier.window_s = self._window_began - at
         else:
             carrier.rows += event.rows
+            carrier.link_bytes.update(event.link_bytes)
             carrier.busy_s += event.seconds
             carrier.work_s += event.phases_ms.get(WORK, 0) / 1000
             carrier.ended.append((event.seconds, max(at - carrier.last_end, event.seconds)))
@@ -113,6 +116,11 @@ class Measures:
         found = self._carriers.get(carrier)
         return None if found is None else found.known
 
+    def link_rates(self, carrier: str) -> Mapping[str, float]:
+        """Bytes per second that a carrier reads of derived streams, by their names."""
+        found = self._carriers.get(carrier)
+        return {} if found is None else found.link_rates
+
     def selectivity(self, fragment: int) -> float:
         return self._selectivity.get(fragment, 0.0)
 
@@ -140,5 +148,9 @@ def _close(carrier: _Carrier) -> None:
     per_second = (carrier.busy_s / seconds, carrier.work_s / seconds, carrier.rows / seconds)
     now = CarrierMeasure(*per_second, batch_s, period_s, carrier.state_rows, carrier.behind_s)
     carrier.known = now if known is None else CarrierMeasure(*map(smoothed, astuple(known), astuple(now)))
+    names = carrier.link_rates.keys() | carrier.link_bytes.keys()
+    rates = {name: carrier.link_bytes[name] / seconds for name in names}
+    carrier.link_rates = {name: smoothed(carrier.link_rates.get(name), rate) for name, rate in rates.items() if rate}
+    carrier.link_bytes.clear()
     carrier.window_s = carrier.busy_s = carrier.work_s = 0.0
     carrier.rows, carrier.ended = 0, []

@@ -35,6 +35,18 @@ from towpath.plan.templates import Family
 from towpath.schema import LINK, Catalog, is_link, stream_of
 from towpath.schema import Stream as SchemaStream
 
+PRESENT = (FragmentStatus.JOINING, FragmentStatus.LIVE)
+
+
+@dataclass(frozen=True)
+class LinkFlow:
+    """What a carrier reads from another node."""
+
+    stream: str
+    source: str  # nodes
+    target: str
+    bytes: float  # per second
+
 
 @dataclass(frozen=True)
 class Situation:
@@ -86,7 +98,7 @@ class Situation:
         for fragment in fragments:
             owned.setdefault(fragment.query, []).append(fragment.name)
         return Problem(
-            Cluster(tuple(self._described(name) for name in self.cores), self.topology.network([*self.cores])),
+            self.cluster,
             tuple(streams),
             fragments,
             tuple(PlacementQuery(name, tuple(names)) for name, names in owned.items()),
@@ -102,6 +114,10 @@ class Situation:
             {operator(name): self.operators[name] for name in self._on(node)},
             {node: self._node(node)},
         )
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        return Cluster(tuple(self._described(name) for name in self.cores), self.topology.network([*self.cores]))
 
     def _entry(self, stream: str) -> str:
         """A node that is lost or being drained hands on nothing: whoever reads the stream then does so by itself."""
@@ -127,7 +143,27 @@ class Situation:
 
     def _node(self, node: str) -> NodeStatistics:
         kept = sum(self.operators[name].state_bytes for name in self._on(node))
-        return NodeStatistics(self.work(node), memory=kept)
+        into = sum(flow.bytes for flow in self.flows if flow.target == node)
+        out = sum(flow.bytes for flow in self.flows if flow.source == node)
+        return NodeStatistics(self.work(node), memory=kept, bytes_in=into, bytes_out=out)
+
+    @cached_property
+    def flows(self) -> list[LinkFlow]:
+        """What really goes from node to node: each carrier that reads a stream counts."""
+        made = {link: self.node_of(name) for link, name in self._makers.items()}
+        present = {f.carrier for f in self.state.fragments.values() if f.status in PRESENT}
+        found: list[LinkFlow] = []
+        for carrier in (self.state.carriers[name] for name in sorted(present)):
+            rates = self.measures.link_rates(carrier.id)
+            if self.measures.carrier(carrier.id) is None:
+                continue
+            entering = {s.name: self.stream_rates[s.name] * width(s) for s in self._read_by(carrier)}
+            places = {**{s: self._entry(s) for s in entering}, **made}
+            for name, size in (*entering.items(), *rates.items()):
+                source = places.get(name, EVERYWHERE)
+                if source not in (EVERYWHERE, carrier.node):
+                    found.append(LinkFlow(name, source, carrier.node, size))
+        return found
 
     def _on(self, node: str) -> list[str]:
         return [name for name in self.fragments if self.node_of(name) == node]
@@ -160,7 +196,7 @@ class Situation:
             seen.cost,
             seen.selectivity,
             seen.state_bytes,
-            self._width(record),
+            self._width_out(record),
             record.signature,
         )
         return Fragment(name, self.state.queries[self._owner(record)].name, (made,))
@@ -216,12 +252,28 @@ class Situation:
         derived = [width(stream_of(c)) for c in classes if is_link(c)]
         return sum([width(self.catalog[i]) for i in self._inputs(record) if i in self.catalog] + derived)
 
+    def _width_out(self, record: FragmentRecord) -> float:
+        """Bytes of a result, as those measured who read it over a link; else as much as its inputs together."""
+        read, given = self._read_rates.get(record.id), self._given(record)
+        return read / given if read and given else self._width(record)
+
+    @cached_property
+    def _read_rates(self) -> dict[int, float]:
+        """By fragment, the bytes per second that one carrier reads of what it makes."""
+        found: dict[int, float] = {}
+        for carrier in self.state.carriers:
+            for link, rate in self.measures.link_rates(carrier).items():
+                if (name := self._makers.get(link)) is not None:
+                    made = self.fragments[name].id
+                    found[made] = max(rate, found.get(made, 0.0))
+        return found
+
     @cached_property
     def _shares(self) -> dict[int, float]:
         """Of each fragment in the cost of its carrier; copies that warm up or drain have a part in it."""
         present: dict[str, list[int]] = {}
         for fragment in self.state.fragments.values():
-            if fragment.status in (FragmentStatus.JOINING, FragmentStatus.LIVE):
+            if fragment.status in PRESENT:
                 present.setdefault(fragment.carrier, []).append(fragment.id)
         return {f: share for ids in present.values() for f, share in self.measures.shares(ids).items()}
 

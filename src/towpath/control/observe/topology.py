@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from towpath.control.observe.measures import smoothed
 from towpath.placement.cluster import Network, NetworkLink
 from towpath.placement.index import Floats, Ints
 from towpath.placement.vivaldi import PercentileFilter, embed
@@ -31,6 +32,7 @@ def pair(one: str, other: str) -> Pair:
 class Topology:
     given: Mapping[Pair, float] = field(default_factory=dict)  # seconds one way
     entries: Mapping[str, str] = field(default_factory=dict)  # by stream, where it enters; others every node reads
+    delays: dict[tuple[str, str], float] = field(default_factory=dict)  # of links, by maker and reader
     _measured: dict[Pair, float] = field(default_factory=dict)
     _filters: dict[Pair, PercentileFilter] = field(default_factory=dict)
     _answers: dict[tuple[str, ...], tuple[dict[Pair, float], Network]] = field(default_factory=dict)
@@ -40,9 +42,17 @@ class Topology:
         between = pair(one, other)
         self._measured[between] = self._filters.setdefault(between, PercentileFilter())(seconds)
 
+    def delayed(self, maker: str, reader: str, seconds: float) -> None:
+        """A row was on its way over a link for so long, from its commit on."""
+        self.delays[maker, reader] = smoothed(self.delays.get((maker, reader)), seconds)
+
     def how(self, one: str, other: str) -> Known:
         between = pair(one, other)
         return "given" if between in self.given else "measured" if between in self._measured else "estimated"
+
+    def measured(self, one: str, other: str) -> float | None:
+        """What was measured, also where something else is given."""
+        return self._measured.get(pair(one, other))
 
     def latency(self, one: str, other: str) -> float | None:
         """Seconds, as given or measured; None if it is neither."""

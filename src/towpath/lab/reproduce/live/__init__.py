@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from towpath.lab.reproduce.live.buffers import buffers
+from towpath.lab.reproduce.live.hummer import live as hummer_live
 from towpath.lab.reproduce.live.redistribution import redistribution
+from towpath.lab.reproduce.live.sbon import live as sbon_live
 from towpath.lab.reproduce.live.throughput import throughput
 from towpath.lab.reproduce.report import Experiment
 
@@ -13,4 +15,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "dcape-fig5-live": throughput,
     "dcape-fig6-live": redistribution,
     "hummer-fig5": buffers,
+    "hummer-live": hummer_live,
+    "sbon-live": sbon_live,
 }
