@@ -10,10 +10,13 @@ from towpath.lab.reproduce.report import Cell, ExperimentReport, Lines, Progress
 from towpath.lab.reproduce.runs import run_all
 from towpath.lab.reproduce.sqpr.setting import (
     ASSUMED,
+    GAP,
     SIZES,
+    WIDE_GAP,
     SqprCase,
     SqprPlanner,
     SqprSeen,
+    kept_file,
     marks,
     measure,
     scaled_down,
@@ -28,7 +31,12 @@ def fig4a(scale: Scale, seeds: Sequence[int], progress: Progress) -> ExperimentR
     systems = [simulated(SIZES[scale], seed) for seed in seeds]
     ways: dict[str, tuple[SqprPlanner, float]] = {f"SQPR, {s:.0f} s": ("sqpr", s) for s in TIMEOUTS[scale]}
     ways |= {"heuristic": ("heuristic", 0.0), "aggregate node": ("aggregate", 0.0), "bound": ("bound", 0.0)}
-    cases = [SqprCase(system, planner, seconds) for planner, seconds in ways.values() for system in systems]
+    gap = WIDE_GAP if scale == "full" else GAP
+    cases = [
+        SqprCase(system, planner, seconds, gap=gap, kept=kept_file(f"fig4a-{scale}-{seed}-{planner}-{seconds:.0f}"))
+        for planner, seconds in ways.values()
+        for system, seed in zip(systems, seeds, strict=True)
+    ]
     answers = iter(run_all(measure, cases, progress))
     seen = {name: [next(answers) for _ in seeds] for name in ways}
     planned = {name: runs for name, runs in seen.items() if name.startswith("SQPR")}
