@@ -21,6 +21,9 @@ from towpath.reuse.solver import Solution, SolverStatus
 from towpath.reuse.system import StreamRequest, System
 from towpath.reuse.translate import decode, encode
 
+# Of the objective, with a request that need not be admitted: lambda_1 is so much of it that only a solution that admits
+# the request can be this close to the best possible while that might still be done.
+ADMITTED = 0.2
 RESOURCES = ("cpu", "memory", "bandwidth", "link")
 
 
@@ -69,11 +72,11 @@ def submit(
     if not wanted:
         return AdmissionOutcome(current, known, "optimal", 0.0, 0.0, ())
     seconds, proven = 0.0, True
-    for model, start in _programs(system, current, wanted, limits, rules):
+    for model, start, gap in _programs(system, current, wanted, limits, rules):
         if limits.seconds and seconds >= limits.seconds:
             proven = False
             break
-        solution = model.program.solve(limits.seconds and limits.seconds - seconds, limits.gap, start)
+        solution = model.program.solve(limits.seconds and limits.seconds - seconds, gap, start)
         seconds += solution.seconds
         outcome = replace(_outcome(model, solution, current, wanted, known), seconds=seconds)
         if outcome.admitted > known or len(wanted) > 1:
@@ -86,23 +89,23 @@ def submit(
 
 def _programs(
     system: System, current: Allocation, wanted: Sequence[StreamRequest], limits: SolveLimits, rules: Rules | None
-) -> Iterator[tuple[Model, Floats | None]]:
-    """What to solve until one admits the requests, each with a solution to begin with."""
+) -> Iterator[tuple[Model, Floats | None, float]]:
+    """What to solve until one admits the requests, each with a solution to begin with and the gap that will do."""
     begun = _by_heuristic(system, current, wanted, rules)
     if len(wanted) > 1:  # as many as possible, by lambda_1
         model = Model(system, current, wanted, forced=False, rules=rules)
-        yield model, None if begun is None else encode(model, begun)
+        yield model, None if begun is None else encode(model, begun), limits.gap
         return
     near = () if begun is None else begun.changed(current)
     narrow = Model(system, current, wanted, forced=True, rules=rules, idle=limits.idle, near=near)
-    yield narrow, None if begun is None else encode(narrow, begun)
+    yield narrow, None if begun is None else encode(narrow, begun), limits.gap
     if not narrow.usable.all():
         whole = Model(system, current, wanted, forced=True, rules=rules)
-        yield whole, None
+        yield whole, None, limits.gap
     if limits.beside and (others := _sharing(system, current, wanted[0])[: limits.beside]):
         # Not forced: so the search starts from what runs.
         wide = Model(system, current, wanted, forced=False, rules=rules, beside=others, idle=limits.idle)
-        yield wide, encode(wide, current)
+        yield wide, encode(wide, current), max(limits.gap, ADMITTED)
 
 
 def _sharing(system: System, current: Allocation, request: StreamRequest) -> list[StreamRequest]:
