@@ -8,7 +8,15 @@ import pytest
 
 from towpath.errors import PolicyError
 from towpath.placement.cluster import Cluster, Node
-from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
+from towpath.placement.problem import (
+    EVERYWHERE,
+    Fragment,
+    Operator,
+    Placement,
+    PlacementQuery,
+    PlacementStream,
+    Problem,
+)
 from towpath.placement.statistics import OperatorStatistics, Statistics
 from towpath.policies.sqpr import ADDRESS, REPLAN, Options, Planner, actors
 from towpath.runtime.actors import Measured, Move, MoveDone, MoveFailed, NeedNode, Note, PolicyInstruction, Wake, Woken
@@ -24,7 +32,7 @@ def filters(loads: Loads, nodes: dict[str, float], signature: dict[str, str] | N
     fragments = tuple(Fragment(f"f.{name}", name, (operator,)) for name, operator in made.items())
     queries = tuple(PlacementQuery(name, (f"f.{name}",)) for name in loads)
     cluster = Cluster(tuple(Node(name, cpu) for name, cpu in nodes.items()))
-    return Problem(cluster, (PlacementStream("s", next(iter(nodes)), 1.0),), fragments, queries)
+    return Problem(cluster, (PlacementStream("s", EVERYWHERE, 1.0),), fragments, queries)
 
 
 def planner(problem: Problem, at: dict[str, str], options: Options = OPTIONS) -> Planner:
@@ -91,10 +99,10 @@ def test_who_has_no_room_stays_and_a_node_is_asked_for() -> None:
 
 
 def test_nothing_moves_where_it_would_fill_a_node_on_the_way() -> None:
-    """The plan has r where q is too large to stay. But q has no other place, and stays: r would be one more there."""
-    policy = planner(filters({"q": 0.6, "r": 0.4}, {"a": 0.5, "b": 0.7}), {"q": "a", "r": "b"})
+    """The plan has r on a, in place of q, which is too large. But q has no other place, and stays."""
+    policy = planner(filters({"q": 0.95, "r": 0.8}, {"a": 0.9, "b": 0.7}), {"q": "a", "r": "b"})
     assert woken(policy) == [
-        NeedNode("no node has room for q any more: node a: cpu: 0.6, but it has 0.5"),
+        NeedNode("no node has room for q any more: node a: cpu: 0.95, but it has 0.9"),
         Note("f.r stay: something would be full on the way, with the old node and the new one at work"),
     ]
 
@@ -103,6 +111,17 @@ def test_of_a_full_node_only_what_is_too_much_moves() -> None:
     loads = {"q": 0.5, "r": 0.5, "t": 0.3}
     policy = planner(filters(loads, {"a": 0.6, "b": 0.6, "c": 0.6}), {"q": "a", "r": "b", "t": "b"})
     assert moves(woken(policy)) == {"f.r": ("b", "c")}
+
+
+def test_what_flows_between_nodes_counts_where_their_bandwidth_has_no_limit() -> None:
+    """A fragment takes more than was thought. Apart, load would be more even, and all that is made would flow."""
+    operators = (Operator("q.o", ("s",), cost=0.1), Operator("last.o", ("q.o",), cost=0.1, selectivity=0.0))
+    fragments = tuple(Fragment(f"f.{name}", "q", (o,)) for name, o in zip(("q", "last"), operators, strict=True))
+    problem = replace(filters({"q": 0.1}, {"a": 1.0, "b": 1.0}), fragments=fragments)
+    problem = replace(problem, queries=(PlacementQuery("q", ("f.q", "f.last")),))
+    policy = planner(problem, {"q": "a", "last": "b"})
+    measure(policy, q=0.1, last=0.2)
+    assert moves(woken(policy)) in ({"f.q": ("a", "b")}, {"f.last": ("b", "a")})
 
 
 def test_equal_queries_are_one_operator_and_move_together() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from towpath.errors import Mistake, PolicyError
-from towpath.placement.costs.sqpr import objective, weights_for
+from towpath.placement.costs.sqpr import SqprWeights, objective, weights_for
 from towpath.placement.flows import with_statistics
 from towpath.placement.problem import Placement, Problem
 from towpath.placement.statistics import OperatorStatistics, Statistics
@@ -109,12 +109,13 @@ class Planner:
         if not some:
             return []
         self._last = list(some)[-1]
-        planned = replan(now.system, current, list(some), SolveLimits(self._options.seconds / len(some)), RULES)
+        rules = replace(RULES, weights=_weights(now.system))
+        planned = replan(now.system, current, list(some), SolveLimits(self._options.seconds / len(some)), rules)
         self._keep(now.system, some)
         # A query that has no room any more is not dropped: it stays where it is.
         short = [NeedNode(f"no node has room for {name} any more: {found[name]}") for name in planned.lost]
         after = Placement({**self._placement.nodes, **now.placement(planned.allocation, {}).nodes})
-        better = self._share_saved(measured, after)
+        better = self._share_saved(measured, after, _weights(now.system))
         full = any(resources(now.system, current))
         if not full and better < self._options.gain:
             names = ", ".join(some)
@@ -126,10 +127,10 @@ class Planner:
     def _next_turn(self, query: str) -> tuple[bool, str]:
         return query <= self._last, query
 
-    def _share_saved(self, measured: Problem, after: Placement) -> float:
+    def _share_saved(self, measured: Problem, after: Placement, weights: SqprWeights) -> float:
         """Of what everything costs in the objective, who is admitted left aside."""
-        weights = replace(weights_for(measured.cluster), admitted=0.0)
-        before, then = (-objective(measured, placement, weights) for placement in (self._placement, after))
+        costs = replace(weights, admitted=0.0)
+        before, then = (-objective(measured, placement, costs) for placement in (self._placement, after))
         return (before - then) / before if before else 0.0
 
     def _next_moves(self, at: float) -> list[PolicyInstruction]:
@@ -169,3 +170,10 @@ class Planner:
         streams, operators = now.related(s for name in names for s in now.request[name].streams)
         self._loads |= {name: now.operator[name].load for name in operators}
         self._bytes |= {name: now.stream[name].bytes for name in streams}
+
+
+def _weights(system: System) -> SqprWeights:
+    """The paper's, which scale traffic by what nodes can send. Where that has no limit, by all that operators make."""
+    usual = weights_for(system.cluster)
+    made = sum(system.stream[name].bytes for operator in system.operators for name in operator.outputs)
+    return usual if usual.network or not made else replace(usual, network=1 / made)

@@ -21,7 +21,7 @@ from towpath.control.observe.situation import Situation
 from towpath.errors import AdmissionRefused
 from towpath.placement.cluster import Cluster, Node
 from towpath.placement.flows import fragment_loads
-from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
+from towpath.placement.problem import EVERYWHERE, Fragment, Operator, PlacementQuery, PlacementStream, Problem
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import template_of
 
@@ -84,7 +84,7 @@ def _asked(situation: Situation, room: Room, submissions: Sequence[Submission]) 
             fragments += own
             queries.append(PlacementQuery(submission.name, tuple(f.name for f in own)))
             pinned |= {} if submission.node is None else {f.name: submission.node for f in own}
-    stream = PlacementStream(WORK, next(iter(left)), 1.0)
+    stream = PlacementStream(WORK, EVERYWHERE, 1.0)
     return Problem(Cluster(nodes), (stream,), tuple(fragments), tuple(queries), pinned)
 
 
