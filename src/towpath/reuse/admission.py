@@ -34,6 +34,7 @@ class SolveLimits:
     )
     gap: float = 1e-4  # to the best possible that counts as none
     beside: int = 0  # admitted requests that are planned anew with one that has no room otherwise
+    beside_seconds: float = 0.0  # of `seconds`, what may be spent on that; 0: whatever is left
     idle: int | None = None  # of nodes that have nothing of what is planned, how many are looked at before all are
 
 
@@ -73,10 +74,13 @@ def submit(
         return AdmissionOutcome(current, known, "optimal", 0.0, 0.0, ())
     seconds, proven = 0.0, True
     for model, start, gap in _programs(system, current, wanted, limits, rules):
-        if limits.seconds and seconds >= limits.seconds:
+        left = limits.seconds and limits.seconds - seconds
+        if limits.seconds and left <= 0:
             proven = False
             break
-        solution = model.program.solve(limits.seconds and limits.seconds - seconds, gap, start)
+        if model.beside and limits.beside_seconds:
+            left = min(left or limits.beside_seconds, limits.beside_seconds)
+        solution = model.program.solve(left, gap, start)
         seconds += solution.seconds
         outcome = replace(_outcome(model, solution, current, wanted, known), seconds=seconds)
         if outcome.admitted > known or len(wanted) > 1:

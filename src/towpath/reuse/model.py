@@ -68,6 +68,7 @@ class Model:
         mostly make the search longer.
         """
         self.system, self.current, self.rules = system, current, rules or Rules()
+        self.beside = beside
         self.nodes = system.cluster.nodes
         streams, operators = system.related(s for request in (*wanted, *beside) for s in request.streams)
         self.streams: list[SharedStream] = [system.stream[name] for name in streams]

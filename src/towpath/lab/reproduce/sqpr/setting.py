@@ -33,6 +33,7 @@ GAP = 1e-3  # of the objective: closer to the best is not looked for
 WIDE_GAP = 0.05  # the same with 50 nodes
 IDLE = 3  # nodes without anything of what is planned that are looked at before all are
 BESIDE = 8  # admitted queries that are planned anew with one that has no room otherwise
+BESIDE_SECONDS = 5.0  # that may take, whatever the time limit
 BOUND_SECONDS = 20.0
 
 ASSUMED = (
@@ -42,10 +43,13 @@ ASSUMED = (
     "the result of a join has one rate, in whatever order it is made; joins that are in no query's first plan get the "
     "mean selectivity",
     "time limits are seconds of the processor, one core",
-    f"a query that has no room is planned once more, together with the {BESIDE} admitted ones that could share most "
-    "with it: the paper says so in words, while S(q) and O(q) leave those fixed that are no part of a plan for it",
-    f"the search ends when what is to be decided of the objective is within {GAP:.1%} of the best possible, "
-    f"{WIDE_GAP:.0%} with --full (CPLEX's default is 0.01% of all, most of which are the queries that were admitted)",
+    f"the search ends when what is to be decided of the objective is within {GAP:.1%} of the best possible "
+    "(CPLEX's default is 0.01% of all, most of which are the queries that were admitted)",
+)
+ASSUMED_BESIDE = (
+    f"a query that has no room is planned once more, for {BESIDE_SECONDS:.0f} s at most, together with the {BESIDE} "
+    "admitted ones that could share most with it: the paper says so in words, while its S(q) and O(q) leave everything "
+    "fixed that is no part of a plan for the query",
     f"of nodes that have nothing of what is planned, the {IDLE} with most room are looked at first, and all if there "
     "is no place: what the solver calls optimal is so among them",
 )
@@ -147,6 +151,7 @@ class SqprCase:
     seconds: float = 0.0  # of the processor, for each query
     batch: int = 1
     gap: float = GAP
+    beside: bool = False  # others are planned anew to make room
     kept: Path | None = None  # where it is written down how far it has come
 
 
@@ -206,7 +211,9 @@ def _scarcest(system: System, allocation: Allocation) -> float:
 class _Sqpr:
     def __init__(self, case: SqprCase) -> None:
         self._system = case.system
-        self._limits = SolveLimits(case.seconds * case.batch, case.gap, BESIDE, IDLE)
+        self._limits = SolveLimits(case.seconds * case.batch, case.gap)
+        if case.beside:
+            self._limits = replace(self._limits, beside=BESIDE, beside_seconds=BESIDE_SECONDS, idle=IDLE)
         self.allocation = Allocation()
         self.statuses: Counter[str] = Counter()
 
