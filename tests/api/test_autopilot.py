@@ -57,6 +57,16 @@ def test_check_tells_all_of_them_at_once(tmp_path: Path) -> None:
     assert "did you mean first_fit?" in str(error.value)
 
 
+def test_only_a_planner_that_keeps_to_what_nodes_have_can_refuse_queries(tmp_path: Path) -> None:
+    control = {"planner": "round_robin", "admission": {"by": "planner"}}
+    with pytest.raises(JobError) as error:
+        check(replace(job(tmp_path), control=ControlDef.model_validate(control)))
+    (mistake,) = error.value.problems
+    assert mistake.where == "control.admission.by"
+    assert "sqpr" in (mistake.hint or "")
+    check(replace(job(tmp_path), control=ControlDef.model_validate({**control, "planner": "sqpr"})))
+
+
 @pytest.mark.parametrize("policy", policies.available())
 def test_every_policy_starts_before_there_are_queries(policy: str, tmp_path: Path) -> None:
     policy_of(job(tmp_path), ControlDef(policy=policy))

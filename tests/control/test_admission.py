@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from towpath import planners
 from towpath.control.decide.admission import Room, refuse_without_room
+from towpath.control.decide.choose_node import JobPlanner
 from towpath.control.observe.measures import Measures
 from towpath.control.observe.situation import Situation
 from towpath.errors import AdmissionRefused
+from towpath.placement.problem import Placement, Problem
 
 from .live import LiveWorld
 from .world import CATALOG, World, submission
@@ -54,3 +57,55 @@ def test_an_equal_query_takes_nothing(situation: Situation) -> None:
 
 def test_a_kind_that_nobody_measured_is_let_in(situation: Situation) -> None:
     refuse_without_room(situation, Room(0.01), [submission("new", "window", node="a")])
+
+
+def by_planner(most_load: float, name: str = "sqpr") -> Room:
+    return Room(most_load, JobPlanner(name, lambda asked: planners.run(name, asked)))
+
+
+@pytest.mark.parametrize("name", ["sqpr", "sqpr_heuristic", "soda"])
+def test_a_planner_says_whether_there_is_room(situation: Situation, name: str) -> None:
+    refuse_without_room(situation, by_planner(0.45, name), [submission("new", "other filter")])
+    with pytest.raises(AdmissionRefused, match=f"{name} says that"):
+        refuse_without_room(situation, by_planner(0.45, name), [submission("new", "other filter", node="a")])
+
+
+def test_its_refusal_names_the_resource_that_is_short(situation: Situation) -> None:
+    with pytest.raises(AdmissionRefused) as refused:
+        refuse_without_room(situation, by_planner(0.05), [submission("new", "other filter")])
+    first, hint = str(refused.value).splitlines()
+    assert first == (
+        "query new is not taken in: sqpr says that it would take more cpu. It takes 0.1 of a core, and at most 5% of a "
+        "node may be busy: a is 40% busy, of 1 cores; b is 0% busy, of 1 cores"
+    )
+    assert "control.admission.most_load" in hint
+
+
+def test_those_that_do_not_fit_together_are_refused_each(situation: Situation) -> None:
+    """Each takes 0.1, and node b has 0.15 for them; what fits is not told."""
+    several = [submission(kind.partition(" ")[0], kind, node="b") for kind in ("other filter", "narrow filter")]
+    with pytest.raises(AdmissionRefused) as refused:
+        refuse_without_room(situation, by_planner(0.15), several)
+    assert [line.split()[1] for line in str(refused.value).splitlines()[::2]] == ["narrow"]
+
+
+def test_equal_queries_that_come_together_are_one_to_it(situation: Situation) -> None:
+    refuse_without_room(situation, by_planner(0.15), [submission(f"new{n}", "other filter") for n in range(9)])
+
+
+def test_what_runs_already_takes_nothing_of_it(situation: Situation) -> None:
+    refuse_without_room(situation, by_planner(0.01), [submission("new", "same filter", node="a")])
+
+
+def test_a_kind_that_nobody_measured_is_estimated_for_it(situation: Situation) -> None:
+    with pytest.raises(AdmissionRefused, match="more cpu"):
+        refuse_without_room(situation, by_planner(0.001), [submission("new", "window", node="b")])
+
+
+def test_a_planner_that_fails_keeps_nobody_out(situation: Situation) -> None:
+    def fail(asked: Problem) -> Placement:
+        raise ValueError("no idea")
+
+    refuse_without_room(situation, Room(0.45, JobPlanner("mine", fail)), [submission("new", "other filter")])
+    with pytest.raises(AdmissionRefused, match="cores are short"):
+        refuse_without_room(situation, Room(0.05, JobPlanner("mine", fail)), [submission("new", "other filter")])

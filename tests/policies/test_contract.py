@@ -29,6 +29,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "replan": {"every": 4, "window": 2},
     "hummer": {"every": 4, "window": 2, "migration": 0.0, "duplication": 0.0, "evaluations": 300},
     "sbon": {"every": 4, "window": 2, "sample": 2, "smoothing": 1.0},
+    "sqpr": {"every": 4, "window": 2, "most_load": 0.3},
 }
 # What each must have heard, or nothing was tried; a policy that is not named here is held to the contract all the same.
 HEARS = {
@@ -37,6 +38,7 @@ HEARS = {
     "replan": {"Started", "Woken", "Measured", "MoveDone"},
     "hummer": {"Started", "Woken", "Measured", "MoveDone", "NodeLost", "NodeJoined"},
     "sbon": {"Started", "Woken", "Arrived", "Measured", "MoveDone", "NodeLost", "NodeJoined"},
+    "sqpr": {"Started", "Woken", "Measured", "MoveDone"},
 }
 SECONDS = 60
 EMPTY, FULL = (3, 5), (40, 50)  # when node c is lost and back: before anything is there, and later

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 from random import Random
 
 import pytest
 
 from reuse.systems import pair, random_system, small_systems
+from towpath.placement.cluster import Cluster, Node
 from towpath.reuse.admission import AdmissionOutcome, SolveLimits, binding, submit
 from towpath.reuse.allocation import AllocatedFlow, AllocatedRun, Allocation
 from towpath.reuse.bound import AggregateNode, optimistic_bound
 from towpath.reuse.check import check
 from towpath.reuse.heuristic import Heuristic, abstract_plans
 from towpath.reuse.model import Rules
-from towpath.reuse.system import System
+from towpath.reuse.system import SharedOperator, SharedStream, StreamRequest, System
 
 LIMITS = SolveLimits(gap=0.01)
 
@@ -27,7 +29,8 @@ def outcomes(system: System, random: Random) -> Iterator[AdmissionOutcome]:
     while waiting:
         size = random.choice([1, 1, 2])
         group, waiting = waiting[:size], waiting[size:]
-        outcome = submit(system, allocation, group, LIMITS)
+        limits = replace(LIMITS, beside=random.choice([0, 2]), idle=random.choice([None, 0, 1]))
+        outcome = submit(system, allocation, group, limits)
         allocation = outcome.allocation
         yield outcome
 
@@ -54,6 +57,56 @@ def test_admitted_queries_are_never_dropped() -> None:
 @pytest.mark.long
 def test_admitted_queries_are_never_dropped_in_1000_sequences() -> None:
     sequences_keep_the_law(range(1000))
+
+
+def two_ways(cpu: float) -> System:
+    """The join abc by way of ab or of ac, acd by way of ac alone. All joins take 0.3, but ab 0.29."""
+    base = tuple(SharedStream(name, 1.0, nodes=frozenset({"n1"})) for name in "abcd")
+    made = tuple(SharedStream(name, 1.0) for name in ("ab", "ac", "abc", "acd"))
+    joins = (
+        SharedOperator("a with b", ("a", "b"), ("ab",), 0.29),
+        SharedOperator("a with c", ("a", "c"), ("ac",), 0.3),
+        SharedOperator("ab with c", ("ab", "c"), ("abc",), 0.3),
+        SharedOperator("ac with b", ("ac", "b"), ("abc",), 0.3),
+        SharedOperator("ac with d", ("ac", "d"), ("acd",), 0.3),
+    )
+    requests = (StreamRequest("first", ("abc",)), StreamRequest("second", ("acd",)))
+    return System(Cluster((Node("n1", cpu, inf, 100.0, 100.0),)), (*base, *made), joins, requests)
+
+
+def operators(allocation: Allocation) -> set[str]:
+    return {run.operator for run in allocation.runs}
+
+
+def test_an_admitted_query_is_made_in_another_way_so_that_another_one_has_room() -> None:
+    """Apart they take 0.59 and 0.6; by way of ac, which both can use, 0.9 together."""
+    system = two_ways(cpu=1.0)
+    first, second = system.requests
+    now = submit(system, Allocation(), [first], LIMITS).allocation
+    assert operators(now) == {"a with b", "ab with c"}
+    alone = submit(system, now, [second], LIMITS)
+    assert (alone.admitted, alone.status) == (frozenset(), "infeasible")
+    found = submit(system, now, [second], replace(LIMITS, beside=1))
+    assert found.allocation.admitted == {"first", "second"}
+    assert operators(found.allocation) == {"a with c", "ac with b", "ac with d"}
+    assert check(system, found.allocation) == []
+
+
+def test_where_that_brings_no_room_either_nothing_is_changed() -> None:
+    system = two_ways(cpu=0.8)
+    first, second = system.requests
+    now = submit(system, Allocation(), [first], LIMITS).allocation
+    refused = submit(system, now, [second], replace(LIMITS, beside=1))
+    assert (refused.allocation, refused.status) == (now, "infeasible")
+
+
+def test_nodes_that_are_left_aside_at_first_are_used_when_they_are_needed() -> None:
+    """The join fits on n3 alone, which has nothing of it."""
+    system = pair(nodes=3)
+    weak = tuple(replace(node, cpu=cpu) for node, cpu in zip(system.cluster.nodes, (0.3, 0.3, 1.0), strict=True))
+    system = replace(system, cluster=replace(system.cluster, nodes=weak))
+    found = submit(system, Allocation(), system.requests, replace(LIMITS, idle=0))
+    assert found.allocation.runs == {AllocatedRun("n3", "join")}
 
 
 def test_what_is_asked_for_twice_is_made_once() -> None:

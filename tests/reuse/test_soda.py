@@ -9,10 +9,10 @@ import pytest
 from reuse.systems import pair
 from towpath.problems.generate.sqpr import Sqpr, sqpr
 from towpath.reuse.admission import SolveLimits
-from towpath.reuse.allocation import AllocatedFlow, Allocation
+from towpath.reuse.allocation import AllocatedFlow, Allocation, placed, routed
 from towpath.reuse.check import check
 from towpath.reuse.fragments import of_problem
-from towpath.reuse.soda import Soda, routed
+from towpath.reuse.soda import Soda
 
 LIMITS = SolveLimits(gap=0.01)
 
@@ -44,7 +44,7 @@ def test_mini_w_moves_an_operator_away_from_the_busiest_node() -> None:
         operators=(*system.operators, second),
         requests=(*system.requests, replace(system.requests[0], name="r", streams=("ba",))),
     )
-    crowded = routed(more, {"join": "n1", "second": "n1"}, frozenset({"q", "r"}))
+    crowded = routed(more, placed({"join": "n1", "second": "n1"}), frozenset({"q", "r"}))
     assert crowded.flows == {AllocatedFlow("n2", "n1", "b")}
     soda = Soda(more, LIMITS)
     soda.allocation = crowded

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from towpath.api.steering import places_of
 from towpath.config.nodes import ConnectNode
 from towpath.config.steering import ControlDef, ScalingDef
 from towpath.control.act.elastic import Elastic
@@ -47,7 +48,9 @@ def loop_of(
     topology: Topology,
 ) -> Loop:
     limits = Limits(control.limits.rest_us / 1e6, control.limits.per_node, control.limits.per_minute)
-    room = None if control.admission is None else Room(control.admission.most_load)
+    room = None
+    if (admission := control.admission) is not None:
+        room = Room(admission.most_load, places_of(job).planner if admission.by == "planner" else None)
     settings = LoopSettings(control.every_us / 1e6, control.renew_us / 1e6, limits, control.advise, room)
     cores = {name: node.cores for name, node in job.nodes.items()}
     elastic = None

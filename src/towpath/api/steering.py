@@ -25,8 +25,20 @@ def control_mistakes(job: Job) -> list[Mistake]:
         return []
     return [
         *_mistakes("control.planner", "control.planner_options", lambda: places_of(job)),
+        *_admission_mistakes(control),
         *_mistakes("control.policy", "control.options", lambda: policy_of(job, control)),
     ]
+
+
+def _admission_mistakes(control: ControlDef) -> list[Mistake]:
+    if control.admission is None or control.admission.by != "planner" or control.planner not in planners.available():
+        return []
+    if planners.get(control.planner).respects_resources:
+        return []
+    names = (name for name in planners.available() if name not in planners.lacking())
+    able = [name for name in names if planners.get(name).respects_resources]
+    message = f"{control.planner} fills nodes beyond what they have, so it would refuse nothing"
+    return [Mistake("control.admission.by", message, f"name one of these as control.planner: {', '.join(able)}")]
 
 
 def _mistakes(name: str, options: str, use: Callable[[], object]) -> list[Mistake]:

@@ -32,6 +32,11 @@ SEEDS: dict[Scale, int] = {"tiny": 1, "default": 3, "full": 5}
 @click.option("--full", is_flag=True, help="The paper's own size; can take hours.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write plots and tables to this folder.")
 @click.option("--report", type=click.Path(path_type=Path, file_okay=False), help="Write one page, index.html, there.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep there how far a run has come, and go on from it. [sqpr-fig4a]",
+)
 @json_option
 def command(
     names: tuple[str, ...],
@@ -41,6 +46,7 @@ def command(
     full: bool,
     out: Path | None,
     report: Path | None,
+    resume: Path | None,
     as_json: bool,
 ) -> None:
     """Run a paper's experiment again and print what it states beside what comes out.
@@ -51,7 +57,9 @@ def command(
     """
     require("lab", "towpath reproduce")
     from towpath.lab.reproduce import available, get, help_of
+    from towpath.lab.reproduce.runs import kept_in
 
+    kept_in.set(resume)
     if listed:
         _list({name: help_of(experiment) for name, experiment in available().items()}, as_json)
         return

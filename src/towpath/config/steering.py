@@ -24,6 +24,7 @@ class AdmissionDef(Settings):
     """When a query is refused for want of room."""
 
     most_load: Number = Field(0.9, gt=0, examples=[0.9])  # of a node's cores
+    by: Literal["load", "planner"] = Field("load", examples=["planner"])
 
 
 class ScalingDef(Settings):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from towpath import extras
 from towpath.config.settings import meant, options_from
 from towpath.errors import PolicyError, UnknownNameError
 from towpath.placement.problem import Placement, Problem
@@ -39,7 +40,10 @@ def available() -> tuple[str, ...]:
 def get(name: str) -> Policy:
     if name not in available():
         raise UnknownNameError(f"no policy {name!r}; {meant(name, available())}")
-    module = importlib.import_module(f"{__name__}.{name}")
+    try:
+        module = importlib.import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        raise extras.explained(error, f"the policy {name}") or error from error
     text = (inspect.getdoc(module) or "").partition("\n")[0]
     reported = getattr(module, "reported", lambda actors: ())
     return Policy(name, text, module.Options, module.actors, getattr(module, "LIVE", {}), reported)

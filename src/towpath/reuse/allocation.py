@@ -91,6 +91,30 @@ def held(system: System, allocation: Allocation) -> dict[str, set[str]]:
     return found
 
 
+def placed(at: Mapping[str, str]) -> frozenset[AllocatedRun]:
+    """Operators, each on the node that it is given with."""
+    return frozenset(AllocatedRun(node, name) for name, node in at.items())
+
+
+def routed(system: System, runs: Iterable[AllocatedRun], admitted: frozenset[str]) -> Allocation:
+    """Every stream goes straight from where it is made, once to each node that wants it."""
+    runs = frozenset(runs)
+    source = {stream.name: min(stream.nodes) for stream in system.streams if stream.nodes}
+    made = [(stream, run.node) for run in sorted(runs) for stream in system.operator[run.operator].outputs]
+    source |= dict(reversed(made))
+    wanted = {(run.node, stream) for run in runs for stream in system.operator[run.operator].inputs}
+    requests = [system.request[name] for name in admitted]
+    wanted |= {(r.sink, stream) for r in requests if r.sink is not None for stream in r.streams}
+    there = {(node, stream) for stream, node in made}
+    flows = frozenset(
+        AllocatedFlow(source[stream], node, stream)
+        for node, stream in wanted
+        if stream in source and (node, stream) not in there and node not in system.stream[stream].nodes
+    )
+    provides = {stream: source[stream] for r in requests if r.sink is None for stream in r.streams}
+    return Allocation(runs, flows, provides, admitted)
+
+
 def pruned(system: System, allocation: Allocation) -> Allocation:
     """Without what no admitted request needs; of several ways in which a node gets a stream, one stays.
 

@@ -14,7 +14,7 @@ from towpath.errors import Mistake, PlannerError
 from towpath.placement.flows import results
 from towpath.placement.index import index
 from towpath.placement.problem import EVERYWHERE, Fragment, Placement, Problem
-from towpath.reuse.allocation import Allocation
+from towpath.reuse.allocation import AllocatedRun, Allocation, routed
 from towpath.reuse.model import Rules
 from towpath.reuse.system import SharedOperator, SharedStream, StreamRequest, System
 
@@ -29,6 +29,13 @@ class Fragments:
     system: System
     operator: Mapping[str, str]
     needs: Mapping[str, frozenset[str]]
+
+    def allocation(self, placement: Placement) -> Allocation:
+        """What a placement runs; a query of which anything has no place is not admitted."""
+        absent = {f.query for f in self.problem.fragments if not placement.nodes.get(f.name)}
+        here = (f for f in self.problem.fragments if f.query not in absent)
+        runs = {AllocatedRun(node, self.operator[f.name]) for f in here for node in placement.nodes[f.name]}
+        return routed(self.system, runs, frozenset(self.needs) - absent)
 
     def placement(self, allocation: Allocation, refused: Mapping[str, str]) -> Placement:
         at = {run.operator: run.node for run in allocation.runs}
@@ -62,6 +69,7 @@ class _Building:
 
     def __post_init__(self) -> None:
         self._columns = index(self.problem)
+        self._copies = _copies(self.problem)
         self._able = frozenset(node.name for node in self.problem.cluster.nodes if node.cpu > 0)
         for base in self.problem.streams:
             self.streams[base.name] = SharedStream(
@@ -75,7 +83,7 @@ class _Building:
     def add(self, fragment: Fragment) -> None:
         own = {o.name for o in fragment.operators}
         inputs = tuple(dict.fromkeys(self.stream[i] for o in fragment.operators for i in o.inputs if i not in own))
-        pinned = self.problem.pinned.get(fragment.name)
+        pinned = self.problem.pinned.get(fragment.name) or self._copies.get(fragment.name)
         key = tuple(o.signature or o.name for o in fragment.operators), inputs, pinned
         if key not in self.operators:
             self.operators[key] = self._made(fragment, inputs, pinned)
@@ -99,6 +107,18 @@ class _Building:
             float(columns.state_bytes[numbers].sum()),
             self._able if pinned is None else frozenset({pinned}),
         )
+
+
+def _copies(problem: Problem) -> dict[str, str]:
+    """The fragments that are copies of others, with their nodes: those of one query run apart, and stay there."""
+    at = {} if problem.current is None else problem.current.nodes
+    alike: dict[object, dict[str, str]] = {}
+    for fragment in problem.fragments:
+        key = fragment.query, tuple(o.signature or o.name for o in fragment.operators)
+        for node in at.get(fragment.name, ())[:1]:
+            alike.setdefault(key, {})[fragment.name] = node
+    apart = (copies for copies in alike.values() if len(set(copies.values())) > 1)
+    return {name: node for copies in apart for name, node in copies.items()}
 
 
 def _inputs_first(problem: Problem) -> list[Fragment]:

@@ -14,7 +14,7 @@ y_hs is left out: it is "received, made or entering", and what III.4 and III.5 a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -57,11 +57,20 @@ class Model:
         wanted: Sequence[StreamRequest],
         forced: bool,
         rules: Rules | None = None,
+        beside: Sequence[StreamRequest] = (),
+        idle: int | None = None,
+        near: Collection[str] = (),
     ) -> None:
-        """`wanted`: requests to admit; if `forced`, there is no solution without them. Admitted ones stay (IV.9)."""
+        """`wanted`: requests to admit; if `forced`, there is no solution without them. Admitted ones stay (IV.9).
+
+        `beside`: admitted ones that are planned anew together with them. `idle`: of the nodes that have nothing of what
+        is planned, only so many are used, those with most room, and those `near`: they are alike, and more of them
+        mostly make the search longer.
+        """
         self.system, self.current, self.rules = system, current, rules or Rules()
+        self.beside = beside
         self.nodes = system.cluster.nodes
-        streams, operators = system.related(s for request in wanted for s in request.streams)
+        streams, operators = system.related(s for request in (*wanted, *beside) for s in request.streams)
         self.streams: list[SharedStream] = [system.stream[name] for name in streams]
         self.operators: list[SharedOperator] = [system.operator[name] for name in operators]
         self.at = {name: n for n, name in enumerate(streams)}
@@ -71,6 +80,7 @@ class Model:
         self.used = use(system, self.fixed)
         self.requests = self._affected(wanted)
         self.enters = np.array([[node.name in s.nodes for node in self.nodes] for s in self.streams], np.float64)
+        self.usable = self._usable(idle, near)
         self.with_links = links_can_bind(system.cluster) and "link" not in self.rules.ignore
         self.program = Program()
         self._add_columns({request.name for request in wanted}, forced)
@@ -91,6 +101,31 @@ class Model:
         admitted = (self.system.request[name] for name in sorted(self.current.admitted))
         return [*wanted, *(r for r in admitted if any(stream in self.at for stream in r.streams))]
 
+    def _usable(self, idle: int | None, near: Collection[str]) -> Floats:
+        """1 for the nodes that may be used, 0 for the others."""
+        usable = np.ones(len(self.nodes))
+        if idle is None:
+            return usable
+        position = self.system.cluster.position
+        now, stays = self.current, self.fixed
+        ends = {*near, *(run.node for run in now.runs - stays.runs)}
+        ends |= {node for flow in now.flows - stays.flows for node in (flow.source, flow.target)}
+        ends |= {node for stream, node in now.provides.items() if stream in self.at}
+        ends |= {request.sink for request in self.requests if request.sink is not None}
+        needed = {position[node] for node in ends}.union(np.flatnonzero(self.enters.any(axis=0)).tolist())
+        others = np.array([n for n in range(len(usable)) if n not in needed], np.intp)
+        usable[others[np.argsort(-self._room()[others], kind="stable")[idle:]]] = 0.0
+        return usable
+
+    def _room(self) -> Floats:
+        """By node, the share that is left of whatever is scarcest there."""
+        columns = ("cpu", self.used.load), ("bandwidth_in", self.used.bytes_in), ("bandwidth_out", self.used.bytes_out)
+        shares = []
+        for name, used in columns:
+            limits = np.array([getattr(node, name) for node in self.nodes])
+            shares.append(np.where(limits > 0, 1 - used / np.where(limits > 0, limits, 1.0), 0.0))
+        return np.min(shares, axis=0)
+
     # --- columns -----------------------------------------------------------------------------------------------------
 
     def _add_columns(self, wanted: set[str], forced: bool) -> None:
@@ -98,12 +133,13 @@ class Model:
         add, count = self.program.columns, len(self.nodes)
         self.most = count - 1.0  # times that a node can send a stream
         loads = np.array([operator.load for operator in self.operators])
-        may = [[o.nodes is None or node.name in o.nodes for node in self.nodes] for o in self.operators]
-        self.z = add(weights.cpu * loads[:, None], upper=may, shape=(len(loads), count))
+        may = np.array([[o.nodes is None or node.name in o.nodes for node in self.nodes] for o in self.operators])
+        self.z = add(weights.cpu * loads[:, None], upper=may * self.usable, shape=(len(loads), count))
         sizes = np.array([stream.bytes for stream in self.streams])
         per_tuple = np.array([node.transfer_cost for node in self.nodes])
         self.handling = np.outer([stream.tuples for stream in self.streams], per_tuple)
-        self.received = add(weights.network * sizes[:, None] + weights.cpu * self.handling, upper=1 - self.enters)
+        costs = weights.network * sizes[:, None] + weights.cpu * self.handling
+        self.received = add(costs, upper=(1 - self.enters) * self.usable)
         self.sent = add(weights.cpu * self.handling, upper=self.most)
         out = dict.fromkeys(s for r in self.requests if r.sink is None for s in r.streams if s in self.at)
         self.d = {name: add(np.zeros(count)) for name in out}

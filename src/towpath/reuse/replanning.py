@@ -1,16 +1,17 @@
 """Adaptive re-planning (section IV-B): queries that take more or less than was estimated, or that lack resources.
 
 Each is taken out and planned again, one at a time, so that all others go on meanwhile: every step is an allocation that
-can run, as far as what is measured allows for.
+can run, as far as what is measured allows for. `at_once` says which of a step's operators can change nodes while both
+nodes work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from towpath.reuse.admission import TO_THE_END, SolveLimits, submit
-from towpath.reuse.allocation import Allocation, pruned
+from towpath.reuse.allocation import AllocatedRun, Allocation, pruned, routed
 from towpath.reuse.check import places, resources
 from towpath.reuse.model import Rules
 from towpath.reuse.plans import Plans, PlanStep
@@ -27,19 +28,28 @@ class Replanned:
         return self.steps[-1]
 
 
-def to_replan(estimated: System, measured: System, allocation: Allocation, threshold: float = 0.2) -> list[str]:
-    """The requests whose use differs by more than that share from the estimate, or that a full node or link serves."""
-    full = {fault.where for fault in resources(measured, allocation)}
+def to_replan(estimated: System, measured: System, allocation: Allocation, threshold: float = 0.2) -> Mapping[str, str]:
+    """The requests whose use differs by more than that share from the estimate, or that a full node or link serves.
+
+    With the reason.
+    """
+    full = {fault.where: str(fault) for fault in resources(measured, allocation)}
     plans = Plans(measured, allocation)
-    found = []
+    found = {}
     for name in sorted(allocation.admitted):
         own = replace(allocation, admitted=frozenset({name}))
         steps = [step for at in places(measured, own) for step in _steps(plans.extract(*at))]
-        before, now = (_use(system, steps) for system in (estimated, measured))
-        drifted = any(abs(a - b) > threshold * b for a, b in zip(now, before, strict=True))
-        if drifted or not full.isdisjoint(place for step in steps for place in _touched(step)):
-            found.append(name)
+        uses = zip(USES, *(_use(system, steps) for system in (estimated, measured)), strict=True)
+        reasons = [
+            f"{what} {now:.3g} instead of {was:.3g}" for what, was, now in uses if abs(now - was) > threshold * was
+        ]
+        reasons += [full[place] for step in steps for place in _touched(step) if place in full]
+        if reasons:
+            found[name] = reasons[0]
     return found
+
+
+USES = ("cpu", "bytes sent")
 
 
 def _steps(plan: PlanStep) -> Iterator[PlanStep]:
@@ -81,10 +91,28 @@ def replan(
         done.update(request.name for request in alike)
         outcome = submit(measured, without(measured, now, alike), alike, limits, rules)
         missing = [request.name for request in alike if request.name not in outcome.admitted]
-        if not missing or set(missing).intersection(to_replan(measured, measured, now)):
+        if not missing or not to_replan(measured, measured, now).keys().isdisjoint(missing):
             steps.append(outcome.allocation)
             lost += missing
     return Replanned(tuple(steps), tuple(lost))
+
+
+def at_once(system: System, now: Allocation, wanted: Sequence[AllocatedRun]) -> list[AllocatedRun]:
+    """Of operators that are to run elsewhere, those that can change nodes at the same time.
+
+    The old node and the new one work side by side until it is done; meanwhile nothing becomes full, and what is full
+    gets no fuller.
+    """
+    during, taken = now, list[AllocatedRun]()
+    known = set(resources(system, now))
+    for run in wanted:
+        moved = frozenset(other for other in now.runs if other.operator != run.operator) | {run}
+        after = routed(system, moved | set(taken), now.admitted)
+        both = replace(during, runs=during.runs | {run}, flows=during.flows | after.flows)
+        if known.issuperset(resources(system, both)):
+            during = both
+            taken.append(run)
+    return taken
 
 
 def _alike(system: System, allocation: Allocation, request: StreamRequest) -> list[StreamRequest]:

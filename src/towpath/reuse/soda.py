@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from towpath.reuse.admission import SolveLimits
-from towpath.reuse.allocation import AllocatedFlow, AllocatedRun, Allocation, use
+from towpath.reuse.allocation import Allocation, placed, routed, use
 from towpath.reuse.bound import AggregateNode
 from towpath.reuse.check import resources
 from towpath.reuse.model import Model, Rules
@@ -64,19 +64,19 @@ class Soda:
             for operator in self.system.related(request.streams)[1]:
                 at = self._with_operator(at, operator, found.admitted) if at is not None else None
             if at is not None:
-                tried = routed(self.system, at, found.admitted | {request.name})
+                tried = routed(self.system, placed(at), found.admitted | {request.name})
                 found = found if any(resources(self.system, tried)) else tried
         return found
 
     def _with_operator(self, at: At, operator: str, admitted: frozenset[str]) -> At | None:
         if operator in at:
             return at
-        load = use(self.system, routed(self.system, at, admitted)).load
+        load = use(self.system, routed(self.system, placed(at), admitted)).load
         nodes = self.system.cluster.nodes
         for n in sorted(range(len(nodes)), key=lambda n: load[n] - nodes[n].cpu):
             tried = {**at, operator: nodes[n].name}
             if self._may_run(operator, nodes[n].name) and not any(
-                resources(self.system, routed(self.system, tried, admitted))
+                resources(self.system, routed(self.system, placed(tried), admitted))
             ):
                 return tried
         return None
@@ -101,24 +101,7 @@ class Soda:
         at = {run.operator: run.node for run in found.runs}
         here = [name for name, node in at.items() if node == source and self._may_run(name, target)]
         for operator in sorted(here, key=lambda name: (-self.system.operator[name].load, name)):
-            tried = routed(self.system, {**at, operator: target}, found.admitted)
+            tried = routed(self.system, placed({**at, operator: target}), found.admitted)
             if use(self.system, tried).load.max() < highest and not any(resources(self.system, tried)):
                 return tried
         return None
-
-
-def routed(system: System, at: At, admitted: frozenset[str]) -> Allocation:
-    """Operators on these nodes; every stream goes straight from where it is made, once to each node that wants it."""
-    source = {stream: node for name, node in at.items() for stream in system.operator[name].outputs}
-    source |= {stream.name: min(stream.nodes) for stream in system.streams if stream.nodes}
-    wanted = {(node, stream) for name, node in at.items() for stream in system.operator[name].inputs}
-    requests = [system.request[name] for name in admitted]
-    wanted |= {(r.sink, stream) for r in requests if r.sink is not None for stream in r.streams}
-    flows = {
-        AllocatedFlow(source[stream], node, stream)
-        for node, stream in wanted
-        if stream in source and node != source[stream] and node not in system.stream[stream].nodes
-    }
-    provides = {stream: source[stream] for r in requests if r.sink is None for stream in r.streams}
-    runs = frozenset(AllocatedRun(node, name) for name, node in at.items())
-    return Allocation(runs, frozenset(flows), provides, admitted)
