@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 
+from towpath.control.decide.kinds import for_move
 from towpath.control.state.controller_state import ControllerState, Instruction
 from towpath.control.state.fence import UNDECIDED, MoveEvent, MoveStep, after
 from towpath.control.state.history import STEPS, EventKind, event_text
@@ -31,13 +32,12 @@ class Moves:
         known = self._known
         self.refuse_nonsense(source, node)
         pipeline = known.used(source)
-        template = known.template_for(pipeline, node)
+        kind = for_move(known, pipeline, node, known.carrier_of(source))
         target = known.reusable(pipeline, node)
         touched: list[str] = []
         if target is None:
-            if known.covering(template, node) is None:
-                known.new_carriers([template], node)
-            target = known.new_fragment(pipeline, node)
+            carrier = known.covering(kind.template, node) or known.new_carriers([kind.template], node)[0]
+            target = known.new_fragment(pipeline, carrier)
             touched.append(target.carrier)
         known.unshare(source)
         before, template = known.carrier_of(source).template, known.carrier_of(target).template
