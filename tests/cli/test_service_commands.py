@@ -90,6 +90,11 @@ def test_migrate(store: Path, verbs: FakeVerbs) -> None:
     assert verbs.asked == [Migrate("hot", "right")]
 
 
+def test_migrate_to_another_kind_of_carrier(store: Path, verbs: FakeVerbs) -> None:
+    assert run("migrate", "hot", "--carrier", "universal").exit_code == 0
+    assert verbs.asked == [Migrate("hot", None, "universal")]
+
+
 def test_migrate_and_wait_tells_the_steps(store: Path) -> None:
     result = run("migrate", "7", "--to", "right", "--wait", "--json")
     assert json.loads(result.stdout)[0]["step"] == "done"
@@ -131,7 +136,7 @@ MISTAKES = [
     (["submit", "a", "b", "c"], 2, "expected NAME and SQL"),
     (["submit", "missing.sql"], 1, "missing.sql: expected a file with SQL"),
     (["submit", "q", "SELECT 1", "--sink", "parquet"], 2, "expected KEY=VALUE, got 'parquet'"),
-    (["migrate", "hot"], 2, "Missing option '--to'"),
+    (["migrate", "hot"], 2, "say where to: --to NODE"),
     (["migrate", "hot", "--to", "busy"], 1, "node busy is being drained"),
     (["drain", "busy"], 1, "no node other than busy takes queries"),
     (["drain", "left", "--undo", "--wait"], 2, "--undo has nothing to --wait for"),

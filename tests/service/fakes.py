@@ -27,6 +27,7 @@ from towpath.service.server import serving
 from towpath.store.layout import Store
 
 STEPS = ("warming", "fenced", "draining", "done")
+CARRIERS = ["c0 (universal)", "c1 (universal)"]
 
 
 class FakeVerbs:
@@ -36,7 +37,7 @@ class FakeVerbs:
         self.asked: list[object] = []
         self.entries: list[Happened] = []
         self._steps = iter(STEPS)
-        self._move = MoveStatus(1, 7, "hot", "left", "right", "warming", None, 0, "asked for")
+        self._move = MoveStatus(1, 7, "hot", "left", "right", CARRIERS, "warming", None, 0, "asked for")
         self._states = iter(["draining", "draining", "drained"])
         self.state = "open"
         self.troubles: list[str] = []
@@ -93,7 +94,7 @@ class FakeVerbs:
         step = next(self._steps, "done")
         if not self.entries or self.entries[-1].kind != f"move {step}":
             self.entries.append(Happened(len(self.entries) + 1, 0, f"move {step}", f"it is {step}", None, 7, ["left"]))
-        return [MoveStatus(n, 7, "hot", "left", "right", step, None, 0, "asked for") for n in numbers]
+        return [MoveStatus(n, 7, "hot", "left", "right", CARRIERS, step, None, 0, "asked for") for n in numbers]
 
     def drain(self, asked: Drain) -> NodeStatus:
         self.asked.append(asked)

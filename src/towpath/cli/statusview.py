@@ -61,7 +61,8 @@ def _moves(moves: Sequence[MoveStatus], most: int | None) -> Table:
     table = Table("move", "fragment", "used by", "from", "to", "step", "fence", "reason")
     for m in moves[:most]:
         fence = event_time(m.fence_us)
-        table.add_row(str(m.number), str(m.fragment), m.used_by, m.source, m.target, m.step, fence, m.reason)
+        here, there = (m.source, m.target) if m.source != m.target else m.carriers
+        table.add_row(str(m.number), str(m.fragment), m.used_by, here, there, m.step, fence, m.reason)
     if most is not None and len(moves) > most:
         table.caption = f"and {len(moves) - most:,} more"
     return table

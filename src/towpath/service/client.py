@@ -74,9 +74,9 @@ class Client:
     def withdraw(self, names: Sequence[str]) -> list[str]:
         return self._post("/withdraw", {"names": list(names)}, list[str])
 
-    def migrate(self, subject: str, to: str) -> list[MoveStatus]:
-        """Begins to move a query, or one fragment by its number."""
-        return self._post("/moves", {"subject": subject, "to": to}, list[MoveStatus])
+    def migrate(self, subject: str, to: str | None = None, carriers: str | None = None) -> list[MoveStatus]:
+        """Begins to move a query, or one fragment by its number: to a node, or to a kind of carrier where it is."""
+        return self._post("/moves", {"subject": subject, "to": to, "carriers": carriers}, list[MoveStatus])
 
     def moves(self, numbers: Sequence[int]) -> list[MoveStatus]:
         return self._get("/moves", list[MoveStatus], {"number": list(numbers)})

@@ -19,7 +19,8 @@ from towpath.config.settings import close_to
 from towpath.control.journal.answers import share_read, state_of
 from towpath.control.journal.journal import Journal
 from towpath.control.state.records import MoveRecord, QueryRecord
-from towpath.errors import Mistake, ProblemsError, UnknownQueryError
+from towpath.errors import Mistake, MoveRefused, ProblemsError, UnknownQueryError
+from towpath.plan import CarrierKinds
 from towpath.service.messages import (
     Drain,
     Happened,
@@ -114,10 +115,13 @@ class JobVerbs:
 
     def migrate(self, asked: Migrate) -> list[MoveStatus]:
         engine = self._running.engine
+        if asked.to is None and asked.carriers is None:
+            raise MoveRefused("nothing says where to: name a node (`to`), or a kind of carrier (`carriers`)")
+        carriers = None if asked.carriers is None else CarrierKinds(asked.carriers)
         if self._controller.queries.running.get(asked.subject) is not None:
-            return self.moves(engine.move(asked.subject, asked.to))
+            return self.moves(engine.move(asked.subject, asked.to, carriers=carriers))
         if asked.subject.isdecimal() and len(asked.subject) <= LONGEST_NUMBER:
-            return self.moves([engine.move_fragment(int(asked.subject), asked.to)])
+            return self.moves([engine.move_fragment(int(asked.subject), asked.to, carriers=carriers)])
         raise UnknownQueryError(str(self._unknown(asked.subject)))
 
     def drain(self, asked: Drain) -> NodeStatus:
@@ -165,11 +169,17 @@ class JobVerbs:
             self._controller.used_by(answering),
             node_of(move.source),
             node_of(move.target),
+            [self._carrier(fragment) for fragment in (move.source, move.target)],
             move.step,
             move.fence_us,
             move.fences,
             move.reason,
         )
+
+    def _carrier(self, fragment: int) -> str:
+        known = self._controller.known
+        carrier = known.carrier_of(known.state.fragments[fragment])
+        return f"{carrier.id} ({carrier.template.family.carriers})"
 
     def _unknown(self, name: str) -> Mistake:
         close = close_to(name, self._controller.queries.running)

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 from towpath.control.state.controller_state import ControllerState
 from towpath.control.state.records import CarrierRecord
+from towpath.errors import MoveRefused
 from towpath.plan import CarrierKinds
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Template, merge_all, template_of, universal_for
 
 # Measured: docs/design/any_shape.md, "Which carrier".
-FEW_PLANS = 2  # so many plans for queries over the same streams cost a node no more than one for all shapes
-MANY_ALIKE = 200  # so many of a shape that come together are worth a plan of their own
+FEW_PLANS = 1  # so many plans for queries over the same streams cost a node less than one for all shapes
+MANY_ALIKE = 2_000  # so many of a shape that come together are worth a plan of their own
 
 Node = str | None  # None: wherever there is room
 Key = tuple[Template, Template | None, Node]  # its own template, the universal one, and where it goes
@@ -58,6 +59,19 @@ def for_move(known: ControllerState, pipeline: Pipeline, node: str, source: Carr
     if known.kinds is CarrierKinds.AUTO and wide is not None and source.template.family.universal:
         return _with_a_plan(known, narrow, node) or Kind(wide, "it was before")
     return choose(known, [(pipeline, node)])[key]
+
+
+def asked_for(pipeline: Pipeline, carriers: CarrierKinds) -> Kind:
+    """Of the kind that somebody names. Raises MoveRefused if it cannot run in that."""
+    narrow, wide, _ = key_of(pipeline, None)
+    if carriers is CarrierKinds.COMPILED:
+        return Kind(narrow)
+    if wide is None:
+        raise MoveRefused(
+            "it needs a plan of its own: no universal carrier runs joins of more than two streams, derived streams, "
+            "count(DISTINCT x), stddev, or so many columns"
+        )
+    return Kind(wide)
 
 
 def _cheapest(

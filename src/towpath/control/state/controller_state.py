@@ -270,9 +270,13 @@ class ControllerState:
 
     # --- fragments ---------------------------------------------------------------------------------------------------
 
-    def reusable(self, pipeline: Pipeline, node: str | None) -> FragmentRecord | None:
-        """A fragment with an equal signature, in a carrier that also has the columns asked for."""
-        return next((f for f in self._equal(pipeline, node) if not self.carrier_of(f).past), None)
+    def reusable(
+        self, pipeline: Pipeline, node: str | None, carriers: CarrierKinds | None = None
+    ) -> FragmentRecord | None:
+        """A fragment with an equal signature, in a carrier (of that kind) that also has the columns asked for."""
+        shared = ((f, self.carrier_of(f)) for f in self._equal(pipeline, node))
+        alike = (f for f, c in shared if not c.past and carriers in (None, c.template.family.carriers))
+        return next(alike, None)
 
     def answering(self, pipeline: Pipeline, node: str | None, asked_us: int | None) -> FragmentRecord | None:
         """One that answers from an event time on already (None: from the beginning), and be it about to catch up."""
