@@ -48,7 +48,9 @@ def loop_of(
 ) -> Loop:
     limits = Limits(control.limits.rest_us / 1e6, control.limits.per_node, control.limits.per_minute)
     room = None if control.admission is None else Room(control.admission.most_load)
-    settings = LoopSettings(control.every_us / 1e6, control.renew_us / 1e6, limits, control.advise, room)
+    settings = LoopSettings(
+        control.every_us / 1e6, control.renew_us / 1e6, limits, control.advise, room, control.change_carriers
+    )
     cores = {name: node.cores for name, node in job.nodes.items()}
     elastic = None
     if (scaling := control.scaling) is not None:

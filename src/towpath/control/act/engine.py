@@ -157,6 +157,11 @@ class Engine:
         self.controller.refuse_move(fragment, place, carriers)
         return self._move({fragment: place}, reason, carriers)[0]
 
+    def change_carriers(self, fragments: Sequence[int], carriers: CarrierKinds, reason: str) -> None:
+        """Begins to move fragments to a kind of carrier on the node where each is."""
+        with self.decisions.decision() as todo:
+            todo += self.controller.change_carriers(fragments, carriers, reason)
+
     def _move(self, places: Mapping[int, str], reason: str, carriers: CarrierKinds | None) -> list[int]:
         known = set(self.controller.state.moves)
         with self.decisions.decision() as todo:

@@ -15,6 +15,7 @@ How a query comes and goes without anything being restarted:
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -153,6 +154,16 @@ class Controller:
     def move(self, fragment: int, node: str, reason: str, carriers: CarrierKinds | None = None) -> list[Instruction]:
         """Begins to move a fragment to a node, or to a kind of carrier there. Raises MoveRefused with the reason."""
         return self.moves.begin(self.state.fragments[fragment], node, reason, carriers)
+
+    def change_carriers(self, fragments: Sequence[int], carriers: CarrierKinds, reason: str) -> list[Instruction]:
+        """Begins to move fragments to a kind of carrier where they are; those that cannot now stay."""
+        able: list[FragmentRecord] = []
+        for fragment in fragments:
+            with suppress(MoveRefused):
+                self.refuse_move(fragment, self.known.node_of(fragment), carriers)
+                able.append(self.state.fragments[fragment])
+        self.moves.make_room(able, carriers)
+        return [i for f in able for i in self.moves.begin(f, self.known.node_of(f.id), reason, carriers)]
 
     def is_there(self, fragment: int, node: str, carriers: CarrierKinds | None = None) -> bool:
         """Whether a fragment is on a node, and in that kind of carrier."""

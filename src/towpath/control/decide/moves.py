@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 
@@ -14,6 +14,7 @@ from towpath.control.state.records import BEGINNING_US, FragmentRecord, Fragment
 from towpath.errors import MoveRefused
 from towpath.plan import CarrierKinds
 from towpath.plan.assignment import group_columns, renamed_columns
+from towpath.plan.templates import Template
 from towpath.runtime.carriers import BatchDone
 
 # A fence lies so many micro-batches ahead of what was read, by the event time that the last ones took in.
@@ -60,6 +61,16 @@ class Moves:
         nodes = (known.carrier_of(source).node, node)
         known.add_history(EventKind.MOVE_BEGUN, text, fragment=source.id, nodes=nodes)
         return [*known.publish(touched), *known.start(touched)]
+
+    def make_room(self, fragments: Iterable[FragmentRecord], carriers: CarrierKinds) -> None:
+        """As few carriers of a kind as possible, for all that are about to change to it where they are."""
+        known, wanted = self._known, dict[str, list[Template]]()
+        for fragment in fragments:
+            node, kind = known.node_of(fragment.id), asked_for(known.used(fragment), carriers)
+            if known.covering(kind.template, node) is None:
+                wanted.setdefault(node, []).append(kind.template)
+        for node, templates in wanted.items():
+            known.new_carriers(templates, node)
 
     def refuse_nonsense(self, source: FragmentRecord, node: str, carriers: CarrierKinds | None = None) -> None:
         known, here = self._known, self._known.carrier_of(source)
