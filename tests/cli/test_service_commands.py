@@ -55,6 +55,13 @@ def test_the_queries(store: Path) -> None:
     assert json.loads(run("status", "--queries", "--json").stdout)[0]["nodes"] == ["left"]
 
 
+def test_status_of_the_costs(store: Path) -> None:
+    shown = run("status", "--queries", "--cost").stdout
+    assert all(text in shown for text in ("hot", "12.5", "25.0%", "100.0", "1 query"))
+    assert json.loads(run("status", "--queries", "--cost", "--json").stdout)[0]["rows_per_trigger"] == 12.5
+    assert "add --queries" in run("status", "--cost").output
+
+
 def test_submit_by_name(store: Path, verbs: FakeVerbs) -> None:
     result = run("submit", "q", "SELECT 1", "--node", "left", "--sink", "type=parquet", "--sink", "path=out=1")
     assert result.stdout == "q runs on left (fragment 7); its first micro-batches decide from when on it answers\n"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from towpath.api.figures import CarrierFigures
+from towpath.api.figures import CarrierFigures, QueryCost
 from towpath.errors import Mistake, MoveRefused, NodeRefused, QueryError, ServiceError
 from towpath.service.messages import (
     Drain,
@@ -27,6 +27,16 @@ from towpath.service.server import serving
 from towpath.store.layout import Store
 
 STEPS = ("warming", "fenced", "draining", "done")
+COST = QueryCost(
+    name="hot",
+    carriers=["c0 (filter)"],
+    nodes=["left"],
+    shared_with=2,
+    rows_per_trigger=12.5,
+    estimated_state_rows=0.0,
+    estimated_share_of_carrier=0.25,
+    estimated_seconds_per_trigger=0.1,
+)
 CARRIERS = ["c0 (universal)", "c1 (universal)"]
 
 
@@ -67,6 +77,9 @@ class FakeVerbs:
             troubles=self.troubles,
             aside=self.aside,
         )
+
+    def costs(self) -> list[QueryCost]:
+        return [COST]
 
     def queries(self) -> list[QueryStatus]:
         return [QueryStatus("hot", "standing", "SELECT 1", [7], ["left"])]

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
+from towpath.api.figures import QueryCost
 from towpath.errors import ServiceError
 from towpath.service import service_file
 from towpath.service.messages import Happened, JobStatus, LookRequest, MoveStatus, NodeStatus, QueryStatus, load_error
@@ -65,6 +66,10 @@ class Client:
 
     def queries(self) -> list[QueryStatus]:
         return self._get("/queries", list[QueryStatus])
+
+    def costs(self) -> list[QueryCost]:
+        """Of the queries that run, the one that takes most of the time first."""
+        return self._get("/costs", list[QueryCost])
 
     def submit(self, queries: Mapping[str, Mapping[str, Any]], folder: Path | None = None) -> list[QueryStatus]:
         """Queries in the words of a job file in `folder`. Raises what is wrong with any; none is taken in then."""

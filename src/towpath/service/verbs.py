@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-from towpath.api.figures import Figures
+from towpath.api.figures import Figures, QueryCost
 from towpath.api.monitor import Monitor
 from towpath.api.running import Towpath
 from towpath.config.settings import close_to
@@ -42,6 +42,8 @@ class Verbs(Protocol):
     def status(self) -> JobStatus: ...
 
     def queries(self) -> list[QueryStatus]: ...
+
+    def costs(self) -> list[QueryCost]: ...
 
     def submit(self, asked: Submit) -> list[QueryStatus]: ...
 
@@ -83,6 +85,9 @@ class JobVerbs:
     def queries(self) -> list[QueryStatus]:
         running = sorted(self._controller.queries.running.values(), key=lambda query: query.name)
         return [self._query(query) for query in (*running, *self._aside())]
+
+    def costs(self) -> list[QueryCost]:
+        return self._monitor.costs()
 
     def _aside(self) -> list[QueryRecord]:
         return sorted(self._controller.queries.aside.values(), key=lambda query: query.name)
