@@ -124,7 +124,10 @@ def test_explaining_says_why(world: World) -> None:
     asked = Request(parse(SQL["hopping"], CATALOG, "hopping"), NOW)
     found = preview(world.journal.load(), CATALOG, world.nodes, [asked], world.places)
     (share,) = found["hopping"][0].shares
-    assert (share.kind, share.why) == ("universal aggregate", "a node would have 2 plans for such queries")
+    assert (share.kind, share.why) == (
+        "universal aggregate",
+        "universal, since a node would have 2 plans for such queries",
+    )
 
 
 def test_what_is_universal_stays_so_when_it_moves(world: World) -> None:

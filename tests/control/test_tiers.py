@@ -62,19 +62,19 @@ HOT = {"c0": (0.9, 0.8, {1: 990, 2: 10})}  # 0.2 is what any carrier calculates,
 MILD = {"c0": (0.9, 0.8, {1: 500, 2: 500})}
 
 
-def test_a_hot_family_gets_a_carrier_of_its_own(world: World) -> None:
+def test_a_hot_shape_gets_a_carrier_of_its_own(world: World) -> None:
     job = Job(world)
     assert job.look(HOT, LOOKS - 1) == []
     (change,) = job.look(HOT)
     assert (change.fragments, change.carriers) == ((1,), COMPILED)
     # 99 of 100 rows of the 0.6 that is left when 0.2 is taken away; for itself 0.1 and 0.2.
     assert change.reason == (
-        "1 fragment of their family take about 0.59 of a core in universal carrier c0, "
+        "1 fragment of a shape take about 0.59 of a core in universal carrier c0, "
         "a carrier of their own would take 0.30"
     )
 
 
-def test_no_family_that_is_not_hotter_by_far(world: World) -> None:
+def test_no_shape_that_is_not_hotter_by_far(world: World) -> None:
     assert Job(world).look(MILD, 3 * LOOKS) == []
 
 
@@ -98,7 +98,7 @@ def test_only_if_the_job_leaves_it_open(world: World, kinds: CarrierKinds) -> No
 
 
 def changed(world: World) -> Job:
-    """The hot family has gone to c1."""
+    """The hot shape has gone to c1."""
     job = Job(world)
     (change,) = job.look(HOT, LOOKS)
     with world.deciding() as todo:

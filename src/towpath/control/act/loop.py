@@ -178,7 +178,7 @@ class Loop:
         for change in self._tiers.look(self._engine.controller.known, self.measures, now):
             if self._settings.advise:
                 text = f"would move {len(change.fragments):,} fragments to {change.carriers} carriers: {change.reason}"
-                self._engine.add_history(EventKind.ADVICE, text, nodes=change.subject[:1])
+                self._engine.add_history(EventKind.ADVICE, text, nodes=sorted({node for node, _ in change.subjects}))
             else:
                 self._engine.change_carriers(change.fragments, change.carriers, change.reason)
 

@@ -29,7 +29,7 @@ class Share:
     neighbours: int  # the other fragments in its carrier
     lacking: dict[str, list[str]]  # for a new carrier: what the running ones of the family lack
     kind: str  # of the carrier
-    why: str = ""  # it goes to a carrier that is compiled or universal, where there was a choice
+    why: str = ""  # which kind of carrier it goes to and why, where there was a choice
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,12 @@ class _Viewer:
             self._sizes[fragment.carrier] - 1,
             self._lacking(fragment, wanted),
             self._after.carriers[fragment.carrier].template.family.kind,
-            self._why_kind.get(fragment.id, ""),
+            self._why(fragment),
         )
+
+    def _why(self, fragment: FragmentRecord) -> str:
+        why = self._why_kind.get(fragment.id)
+        return f"{self._after.carriers[fragment.carrier].template.family.carriers}, since {why}" if why else ""
 
     def _lacking(self, fragment: FragmentRecord, wanted: Template) -> dict[str, list[str]]:
         if fragment.carrier in self._before.carriers:

@@ -1,7 +1,7 @@
 """When fragments change between universal carriers and those with plans of their own, on the node where they are.
 
 By measured costs, in shares of a core. What a universal carrier does beyond what any carrier does in a trigger is split
-over its fragments by the rows that they put out, and a carrier of their own would take what any takes. A family changes
+over its fragments by the rows that they put out, and a carrier of their own would take what any takes. A shape changes
 when the other kind is cheaper by `MARGIN` in `LOOKS` measurements in a row, and then rests. Decides; does nothing.
 """
 
@@ -14,21 +14,21 @@ from towpath.control.observe.measures import CarrierMeasure, Measures
 from towpath.control.state.controller_state import ControllerState
 from towpath.control.state.records import CarrierRecord, FragmentRecord, FragmentStatus
 from towpath.plan import CarrierKinds
-from towpath.plan.templates import Family, template_of, universal_for
+from towpath.plan.templates import Template, template_of, universal_for
 
 MARGIN = 1.5  # so many times cheaper, since both are estimates
 LOOKS = 3
 AT_ONCE = 200  # fragments; each is a move of its own
 LEAST_WORK_S = 0.2  # of a trigger, that the smallest carrier calculates (docs/design/any_shape.md, "Which carrier")
 
-Subject = tuple[str, Family]  # a node, and what its carrier of its own would be
+Subject = tuple[str, int]  # a node, and a shape by its number
 
 
 @dataclass(frozen=True)
 class Change:
-    """Fragments of one family that are to change their kind of carrier."""
+    """Fragments on one node that are to change their kind of carrier."""
 
-    subject: Subject
+    subjects: frozenset[Subject]
     fragments: tuple[int, ...]
     carriers: CarrierKinds
     reason: str
@@ -51,9 +51,10 @@ class _Seen:
 class Tiers:
     def __init__(self, rest_s: float) -> None:
         self._rest_s = rest_s
-        self._streaks: dict[tuple[Subject, CarrierKinds], int] = {}
+        self._streaks: dict[tuple[frozenset[Subject], CarrierKinds], int] = {}
         self._rests_until: dict[Subject, float] = {}
-        self._families: dict[int, Family] = {}  # of fragments
+        self._numbers: dict[Template, int] = {}
+        self._shapes: dict[int, int] = {}  # of fragments
 
     def look(self, known: ControllerState, measures: Measures, now: float) -> list[Change]:
         """What is to change now, after another measurement."""
@@ -61,17 +62,15 @@ class Tiers:
             return []
         seen = list(_seen(known, measures))
         here = {fragment.id for carrier in seen for fragment in carrier.fragments}
-        self._families = {f: family for f, family in self._families.items() if f in here}
-        wished = [wish for carrier in seen for wish in self._wishes(carrier, seen)]
-        self._streaks = {
-            (wish.subject, wish.carriers): self._streaks.get((wish.subject, wish.carriers), 0) + 1 for wish in wished
-        }
-        found = [w for w in wished if self._streaks[w.subject, w.carriers] >= LOOKS and self._rested(w.subject, now)]
-        self._rests_until |= {change.subject: now + self._rest_s for change in found}
+        self._shapes = {f: shape for f, shape in self._shapes.items() if f in here}
+        wished = {(w.subjects, w.carriers): w for carrier in seen for w in self._wishes(carrier, seen)}
+        self._streaks = {key: self._streaks.get(key, 0) + 1 for key in wished}
+        found = [w for key, w in wished.items() if self._streaks[key] >= LOOKS and self._rested(w.subjects, now)]
+        self._rests_until |= {subject: now + self._rest_s for change in found for subject in change.subjects}
         return found
 
-    def _rested(self, subject: Subject, now: float) -> bool:
-        return now >= self._rests_until.get(subject, now)
+    def _rested(self, subjects: Iterable[Subject], now: float) -> bool:
+        return all(now >= self._rests_until.get(subject, now) for subject in subjects)
 
     def _wishes(self, carrier: _Seen, seen: Sequence[_Seen]) -> Iterator[Change]:
         least = _least_work(carrier, [other for other in seen if other.record.node == carrier.record.node])
@@ -81,21 +80,21 @@ class Tiers:
             yield wish
 
     def _hot(self, carrier: _Seen, least: float) -> Iterator[Change]:
-        """Families that take more in a universal carrier than a carrier of their own would."""
-        families: dict[Family, list[FragmentRecord]] = {}
+        """Shapes that take more in a universal carrier than a carrier of their own would."""
+        shapes: dict[Subject, list[FragmentRecord]] = {}
         for fragment in carrier.fragments:
-            families.setdefault(self._family(fragment), []).append(fragment)
+            shapes.setdefault(self._subject(carrier, fragment), []).append(fragment)
         own = carrier.measure.busy - carrier.measure.work + least
-        for family, fragments in families.items():
+        for subject, fragments in shapes.items():
             cost = sum(carrier.rows[f.id] for f in fragments) * _per_row(carrier, least)
             if cost > MARGIN * own:
                 hottest = sorted(fragments, key=lambda f: (-carrier.rows[f.id], f.id))[:AT_ONCE]
                 reason = (
-                    f"{_counted(fragments)} of their family take about {cost:.2f} of a core in universal carrier "
+                    f"{_counted(fragments)} of a shape take about {cost:.2f} of a core in universal carrier "
                     f"{carrier.record.id}, a carrier of their own would take {own:.2f}"
                 )
                 numbers = tuple(f.id for f in hottest)
-                yield Change((carrier.record.node, family), numbers, CarrierKinds.COMPILED, reason)
+                yield Change(frozenset([subject]), numbers, CarrierKinds.COMPILED, reason)
 
     def _cool(self, carrier: _Seen, seen: Sequence[_Seen], least: float) -> Change | None:
         """A carrier that takes more than its fragments would in the universal one that runs beside it."""
@@ -115,12 +114,14 @@ class Tiers:
             f"take about {cost:.2f} in universal carrier {beside[0].record.id}"
         )
         numbers = tuple(f.id for f in carrier.fragments)
-        return Change((carrier.record.node, carrier.record.template.family), numbers, CarrierKinds.UNIVERSAL, reason)
+        subjects = frozenset(self._subject(carrier, f) for f in carrier.fragments)
+        return Change(subjects, numbers, CarrierKinds.UNIVERSAL, reason)
 
-    def _family(self, fragment: FragmentRecord) -> Family:
-        if fragment.id not in self._families:
-            self._families[fragment.id] = template_of(fragment.pipeline).family
-        return self._families[fragment.id]
+    def _subject(self, carrier: _Seen, fragment: FragmentRecord) -> Subject:
+        if fragment.id not in self._shapes:
+            shape = template_of(fragment.pipeline)
+            self._shapes[fragment.id] = self._numbers.setdefault(shape, len(self._numbers))
+        return carrier.record.node, self._shapes[fragment.id]
 
 
 def _seen(known: ControllerState, measures: Measures) -> Iterator[_Seen]:
