@@ -89,7 +89,7 @@ class Job:
     control: ControlDef | None = None
     fragments: str = WHOLE  # of queries that say nothing else
     folder: Contents = field(default_factory=Contents)  # of `queries_folder`, when the job was loaded
-    carriers: CarrierKinds = CarrierKinds.COMPILED
+    carriers: CarrierKinds = CarrierKinds.AUTO
     distances: Distances = field(default_factory=dict)  # between nodes, as far as a site knows them
     inject: bool = False  # readers wait as long as that
 
@@ -146,7 +146,7 @@ class JobText(Settings):
     queries: dict[str, Any] | None = None
     queries_folder: Any = None  # read apart too, so that its files are looked at whatever else is wrong
     fragments: Fragments = Field("one_per_query", examples=[CUT])
-    carriers: CarrierKinds = Field(CarrierKinds.COMPILED, examples=["auto"])
+    carriers: CarrierKinds = Field(CarrierKinds.AUTO, examples=["universal"])
     results: Any = None
     control: Any = None
     network: Any = None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,21 @@ def test_results_are_counted_when_they_are_committed(monitor: Monitor, tmp_path:
     write_batch(root, 1, [Row(2, 3, 3)])
     write_batch(root, 2, [Row(2, 4, 4)], committed=False)
     assert monitor.figures().results == 3
+
+
+def test_what_a_query_costs(monitor: Monitor, tmp_path: Path) -> None:
+    """Fragment 2 puts out 30 rows in two micro-batches of 200 rows, fragment 1 ten; q1 and q2 share fragment 2."""
+    log = Store(tmp_path).results("c0")
+    write_batch(log, 0, [Row(2, n, n, n) for n in range(10)] + [Row(1, n, n, n) for n in range(10)])
+    write_batch(log, 1, [Row(2, n, n, n) for n in range(20)])
+    monitor.hear([replace(batch(0), state_rows=7), replace(batch(1, seconds=2.0), state_rows=8)])
+    monitor._controller.state.carriers["c0"].last = 1
+    monitor._controller.known.begin_run(monitor._controller.state.carriers["c0"])
+    first, second, *others = monitor.costs()
+    assert (first.name, first.carriers, first.nodes, first.shared_with) == ("q1", ["c0 (filter)"], ["local"], 1)
+    assert first.rows_per_trigger == 15
+    assert first.estimated_share_of_carrier == pytest.approx(0.75)
+    assert first.estimated_state_rows == pytest.approx(8 * 0.75)
+    assert first.estimated_seconds_per_trigger == pytest.approx(2.0 * 0.75)
+    assert replace(second, name="q1") == first
+    assert all(cost.rows_per_trigger == 0 and not cost.carriers for cost in others)

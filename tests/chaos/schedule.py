@@ -9,7 +9,7 @@ from random import Random
 from towpath.lab.testing.drawing import random_streams
 from towpath.lab.testing.late import first_late_phase, late_rows
 from towpath.lab.testing.queries import random_cuttable_shape, random_shape
-from towpath.lab.testing.workload import Workload, counting, named, random_submission
+from towpath.lab.testing.workload import Workload, counting, named, random_submission, with_carriers
 from towpath.plan import CUT, WHOLE
 
 NODES = ("n1", "n2")
@@ -66,7 +66,7 @@ def schedule(seed: int) -> Schedule:
     steps = tuple(tuple(_step(rng) for _ in range(rng.choice((0, 1, 1, 2)))) for _ in range(phases))
     if not any(steps):
         steps = ((_step(rng),), *steps[1:])
-    workload = Workload(recording, named(queries) | counting(recording))
+    workload = with_carriers(Random(seed), Workload(recording, named(queries) | counting(recording)))
     return Schedule(
         seed,
         workload,

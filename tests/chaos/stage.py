@@ -252,9 +252,13 @@ class Stage:
         self._job.write_text(json.dumps(job))
 
     def _move_queries(self, node: str) -> None:
-        for name in [n for n, query in self._schedule.workload.queries.items() if not query.stays][::2]:
+        """Half of them to the node, the others to a kind of carrier where they are: each node stands for one."""
+        names = [n for n, query in self._schedule.workload.queries.items() if not query.stays]
+        kind = "universal" if node == min(self._servers.addresses) else "compiled"
+        asked = [*((name, node, None) for name in names[::2]), *((name, None, kind) for name in names[1::2])]
+        for name, to, carriers in asked:
             with suppress(TowpathError):  # it may be there already, not stand yet, or be on its way
-                find(self.store).migrate(name, node)
+                find(self.store).migrate(name, to, carriers)
 
     def _ask(self, question: Callable[[Client], object]) -> None:
         """Until it is answered: the controller may have just ended."""
@@ -317,7 +321,8 @@ def _write_job(job: Path, schedule: Schedule, servers: Servers) -> None:
     }
     queries = {n: {"sql": q.sql, "copies": schedule.copies, "from": _written(q.begins)} for n, q in early.items()}
     text = {"trigger": "200 ms", "nodes": nodes, "streams": streams, "queries": queries}
-    job.write_text(json.dumps({**text, "fragments": schedule.fragments}))
+    carriers, *_ = schedule.workload.carriers
+    job.write_text(json.dumps({**text, "fragments": schedule.fragments, "carriers": carriers}))
 
 
 def _written(start: Start) -> str:

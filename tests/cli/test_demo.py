@@ -33,6 +33,9 @@ def report(different: dict[str, str]) -> dict[str, Any]:
             "late": 0,
         },
         **{
+            "first_results_s": 14.0,
+            "caught_up_s": None,
+            "most_behind_s": 2.5,
             "trigger_s": 2.0,
             "trigger_median_s": None,
             "trigger_95th_percentile_s": 1.5,

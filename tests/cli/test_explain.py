@@ -139,16 +139,17 @@ def test_without_a_store_the_queries_of_the_job_are_compared(tmp_path: Path) -> 
         (QUERIES["hot-too"], "runs already as fragment 1 in carrier c0 (filter), equal to hot"),
         (
             "SELECT price FROM bids WHERE price < 5",
-            "a new row in carrier c0 (filter), no restart, beside 1 other there",
+            "a new row in carrier c0 (filter), no restart, beside 1 other there; compiled, since c0 has a plan for it",
         ),
         (
             "SELECT price, bidder FROM bids WHERE channel = 'web' AND price > 5",
-            "needs a new carrier c1 (filter), alone there: c0 lacks a lookup by i0.channel, the output i0.bidder",
+            "needs a new carrier c1 (universal filter), alone there: c0 lacks a lookup by i0.channel, the "
+            "output i0.bidder; universal, since a node would have 2 plans for such queries",
         ),
         (
             "SELECT reserve FROM auctions",
             "needs a new carrier c1 (filter), alone there: no carrier has these streams, join columns and kind of "
-            "window",
+            "window; compiled, since a node has few plans for such queries",
         ),
     ],
     ids=["equal", "covered", "same family", "other family"],

@@ -55,6 +55,13 @@ def test_the_queries(store: Path) -> None:
     assert json.loads(run("status", "--queries", "--json").stdout)[0]["nodes"] == ["left"]
 
 
+def test_status_of_the_costs(store: Path) -> None:
+    shown = run("status", "--queries", "--cost").stdout
+    assert all(text in shown for text in ("hot", "12.5", "25.0%", "100.0", "1 query"))
+    assert json.loads(run("status", "--queries", "--cost", "--json").stdout)[0]["rows_per_trigger"] == 12.5
+    assert "add --queries" in run("status", "--cost").output
+
+
 def test_submit_by_name(store: Path, verbs: FakeVerbs) -> None:
     result = run("submit", "q", "SELECT 1", "--node", "left", "--sink", "type=parquet", "--sink", "path=out=1")
     assert result.stdout == "q runs on left (fragment 7); its first micro-batches decide from when on it answers\n"
@@ -88,6 +95,11 @@ def test_migrate(store: Path, verbs: FakeVerbs) -> None:
     result = run("migrate", "hot", "--to", "right")
     assert result.stdout == "fragment 7 (hot) from left to right: warming\n"
     assert verbs.asked == [Migrate("hot", "right")]
+
+
+def test_migrate_to_another_kind_of_carrier(store: Path, verbs: FakeVerbs) -> None:
+    assert run("migrate", "hot", "--carrier", "universal").exit_code == 0
+    assert verbs.asked == [Migrate("hot", None, "universal")]
 
 
 def test_migrate_and_wait_tells_the_steps(store: Path) -> None:
@@ -131,7 +143,7 @@ MISTAKES = [
     (["submit", "a", "b", "c"], 2, "expected NAME and SQL"),
     (["submit", "missing.sql"], 1, "missing.sql: expected a file with SQL"),
     (["submit", "q", "SELECT 1", "--sink", "parquet"], 2, "expected KEY=VALUE, got 'parquet'"),
-    (["migrate", "hot"], 2, "Missing option '--to'"),
+    (["migrate", "hot"], 2, "say where to: --to NODE"),
     (["migrate", "hot", "--to", "busy"], 1, "node busy is being drained"),
     (["drain", "busy"], 1, "no node other than busy takes queries"),
     (["drain", "left", "--undo", "--wait"], 2, "--undo has nothing to --wait for"),

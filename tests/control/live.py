@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from towpath.control.decide.limits import Limits
 from towpath.control.observe.measures import WORK
 from towpath.control.state.history import EventKind
 from towpath.placement.problem import Placement, Problem
+from towpath.plan import CarrierKinds
 from towpath.runtime.actors import Actors
 from towpath.runtime.carriers import BatchDone
 from towpath.store.layout import Store
@@ -42,6 +43,9 @@ class LiveWorld:
 
     def round_trips(self) -> list[tuple[str, float]]:
         return []
+
+    def change_carriers(self, fragments: Sequence[int], carriers: CarrierKinds, reason: str) -> None:
+        self._world.act(self.controller.change_carriers(fragments, carriers, reason))
 
     def at_rest(self, carrier: str) -> bool:
         return False

@@ -88,6 +88,12 @@ class Decisions(RuleBasedStateMachine):
             with suppress(MoveRefused):
                 self.world.move(name, node)
 
+    @rule(name=NAMES, carriers=st.sampled_from((CarrierKinds.COMPILED, CarrierKinds.UNIVERSAL)))
+    def change_carrier(self, name: str, carriers: CarrierKinds) -> None:
+        if self.world.controller.queries.running.get(name):
+            with suppress(MoveRefused):
+                self.world.change_carrier(name, carriers)
+
     @rule(data=st.data())
     def abandon(self, data: st.DataObject) -> None:
         undecided = [m.id for m in self.world.controller.state.moves.values() if m.step in UNDECIDED]
@@ -375,8 +381,10 @@ class Decisions(RuleBasedStateMachine):
 class Moving(Decisions):
     """The same, begun in the middle: queries that stand on one node and are on their way to the other."""
 
-    @initialize(kinds=st.lists(KINDS, min_size=1, max_size=3, unique=True), moved=st.integers(1, 3))
-    def begin(self, kinds: list[str], moved: int) -> None:
+    @initialize(
+        kinds=st.lists(KINDS, min_size=1, max_size=3, unique=True), moved=st.integers(1, 3), in_place=st.booleans()
+    )
+    def begin(self, kinds: list[str], moved: int, in_place: bool) -> None:
         names = [f"q{n}" for n in range(1, len(kinds) + 1)]
         self.world.submit(*(submission(name, kind) for name, kind in zip(names, kinds, strict=True)))
         for name, carrier in self.world.carriers.items():
@@ -384,7 +392,16 @@ class Moving(Decisions):
                 self.world.batch(name, *([second * SECOND] for _ in range(carrier.inputs)))
         for name in names[:moved]:
             with suppress(MoveRefused):  # a fragment that two of them share moves once
-                self.world.move(name, NODES[1])
+                if in_place:
+                    self.world.change_carrier(name, self.other_kind(name))
+                else:
+                    self.world.move(name, NODES[1])
+
+    def other_kind(self, name: str) -> CarrierKinds:
+        """The kind of carrier that a query's first fragment is not in."""
+        (now, *_) = self.world.parts(name)
+        family = self.world.controller.state.carriers[self.carrier_of(now)].template.family
+        return CarrierKinds.COMPILED if family.universal else CarrierKinds.UNIVERSAL
 
 
 Moving.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)

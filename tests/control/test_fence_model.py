@@ -36,6 +36,7 @@ from towpath.control.decide.links import Links
 from towpath.control.state.controller_state import Instruction
 from towpath.control.state.fence import OPEN, UNDECIDED, MoveStep
 from towpath.control.state.records import PartRecord, Record, State
+from towpath.plan import CarrierKinds
 from towpath.plan.assignment import TableChange
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Template
@@ -45,6 +46,7 @@ from towpath.schema import Stream
 from .world import CATALOG, batch_done, submission
 
 NODES = ("a", "b")
+KINDS = (CarrierKinds.COMPILED, CarrierKinds.UNIVERSAL)
 QUERY = submission("q", "filter")
 DELAY_US = CATALOG["s"].delay_us
 # Far apart, so that what is older than the allowed delay is complete with the next tuple.
@@ -117,11 +119,13 @@ class ModelNode(FakeNode):
 class World:
     """A stream of `length` tuples, the nodes that read it, and somebody who follows the query."""
 
-    def __init__(self, length: int, moves: int, crashes: int, abandons: int) -> None:
+    def __init__(self, length: int, moves: int, crashes: int, abandons: int, in_place: bool = False) -> None:
+        """`in_place`: not to the other node and back, but to the other kind of carrier and back."""
         self.length = length
         self.moves = moves
         self.crashes = crashes
         self.abandons = abandons
+        self.in_place = in_place
         self.journal = Journal()
         self.carriers: dict[str, Carrier] = {}
         self.looks = LOOKS
@@ -171,9 +175,13 @@ class World:
     def move(self) -> None:
         self.moves -= 1
         (part,) = self.controller.state.parts_of(1)
-        here = self.controller.state.carriers[self.controller.state.fragments[part.fragment].carrier].node
+        carrier = self.controller.known.carrier_of(self.controller.state.fragments[part.fragment])
         with self.deciding() as todo:
-            todo += self.controller.move(part.fragment, NODES[1 - NODES.index(here)], "")
+            if self.in_place:
+                other = next(kind for kind in KINDS if kind is not carrier.template.family.carriers)
+                todo += self.controller.move(part.fragment, carrier.node, "", other)
+            else:
+                todo += self.controller.move(part.fragment, NODES[1 - NODES.index(carrier.node)], "")
 
     def abandon(self) -> None:
         self.abandons -= 1
@@ -350,8 +358,9 @@ def _referred_to(number: int) -> object:
         pytest.param(3, 2, 1, 0, marks=pytest.mark.long),
     ],
 )
-def test_moves_in_every_order(length: int, moves: int, crashes: int, abandons: int) -> None:
-    world = World(length, moves, crashes, abandons)
+@pytest.mark.parametrize("in_place", [False, True], ids=["to another node", "to another carrier"])
+def test_moves_in_every_order(length: int, moves: int, crashes: int, abandons: int, in_place: bool) -> None:
+    world = World(length, moves, crashes, abandons, in_place)
     with world.deciding() as todo:
         todo += world.controller.queries.submit([QUERY])
     ends = explore(world)

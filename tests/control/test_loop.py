@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 
 from towpath import problems
 from towpath.control.decide.limits import Limits
+from towpath.control.decide.tiers import Change, Tiers
 from towpath.control.state.history import EventKind
 from towpath.placement.problem import Placement, Problem
+from towpath.plan import CarrierKinds
 from towpath.runtime.actors import Actors
 from towpath.store.layout import Store
 
@@ -53,6 +56,34 @@ def test_what_the_limits_refuse_is_told_with_the_reason(tmp_path: Path) -> None:
     assert len(job.world.controller.state.moves) == 1
     kind, text = job.engine.told[0]
     assert kind is EventKind.REFUSED and text.endswith("1 moves began within a minute (control.limits.per_minute)")
+
+
+MILD = Change(frozenset({("a", 0)}), (1,), CarrierKinds.UNIVERSAL, "it is mild")
+
+
+@pytest.mark.parametrize("change", [True, False])
+def test_fragments_change_their_kind_of_carrier_unless_the_job_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: bool
+) -> None:
+    monkeypatch.setattr(Tiers, "look", once([MILD]))
+    job = Steered(tmp_path, start_of("static", {}), change_carriers=change)
+    job.run(20)
+    assert [move.reason for move in job.world.controller.state.moves.values()] == ["it is mild"] * change
+    assert set(job.places.values()) == {"a"}
+
+
+def test_a_change_of_carriers_can_be_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tiers, "look", once([MILD]))
+    job = Steered(tmp_path, start_of("static", {}), advise=True)
+    job.run(20)
+    assert not job.world.controller.state.moves
+    assert job.engine.told == [(EventKind.ADVICE, "would move 1 fragments to universal carriers: it is mild")]
+
+
+def once(found: list[Change]) -> Callable[..., list[Change]]:
+    """What is found the first time it is looked for."""
+    answers = iter([found])
+    return lambda *_: next(answers, [])
 
 
 def starts(job: Steered) -> list[tuple[set[str], dict[str, str]]]:

@@ -294,6 +294,13 @@ class World:
             with self.deciding() as todo:
                 todo += self.controller.move(part.fragment, node, "asked for")
 
+    def change_carrier(self, name: str, carriers: CarrierKinds) -> None:
+        """Begins to move every fragment of a query to a carrier of that kind where it is."""
+        for part in self.parts(name):
+            with self.deciding() as todo:
+                node = self.controller.known.node_of(part.fragment)
+                todo += self.controller.move(part.fragment, node, "asked for", carriers)
+
     def abandon(self, move: int) -> None:
         with self.deciding() as todo:
             todo += self.controller.moves.abandon(self.controller.state.moves[move], "asked for")

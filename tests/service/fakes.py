@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from towpath.api.figures import CarrierFigures
+from towpath.api.figures import CarrierFigures, QueryCost
 from towpath.errors import Mistake, MoveRefused, NodeRefused, QueryError, ServiceError
 from towpath.service.messages import (
     Drain,
@@ -27,6 +27,17 @@ from towpath.service.server import serving
 from towpath.store.layout import Store
 
 STEPS = ("warming", "fenced", "draining", "done")
+COST = QueryCost(
+    name="hot",
+    carriers=["c0 (filter)"],
+    nodes=["left"],
+    shared_with=2,
+    rows_per_trigger=12.5,
+    estimated_state_rows=0.0,
+    estimated_share_of_carrier=0.25,
+    estimated_seconds_per_trigger=0.1,
+)
+CARRIERS = ["c0 (universal)", "c1 (universal)"]
 
 
 class FakeVerbs:
@@ -36,7 +47,7 @@ class FakeVerbs:
         self.asked: list[object] = []
         self.entries: list[Happened] = []
         self._steps = iter(STEPS)
-        self._move = MoveStatus(1, 7, "hot", "left", "right", "warming", None, 0, "asked for")
+        self._move = MoveStatus(1, 7, "hot", "left", "right", CARRIERS, "warming", None, 0, "asked for")
         self._states = iter(["draining", "draining", "drained"])
         self.state = "open"
         self.troubles: list[str] = []
@@ -67,6 +78,9 @@ class FakeVerbs:
             aside=self.aside,
         )
 
+    def costs(self) -> list[QueryCost]:
+        return [COST]
+
     def queries(self) -> list[QueryStatus]:
         return [QueryStatus("hot", "standing", "SELECT 1", [7], ["left"])]
 
@@ -93,7 +107,7 @@ class FakeVerbs:
         step = next(self._steps, "done")
         if not self.entries or self.entries[-1].kind != f"move {step}":
             self.entries.append(Happened(len(self.entries) + 1, 0, f"move {step}", f"it is {step}", None, 7, ["left"]))
-        return [MoveStatus(n, 7, "hot", "left", "right", step, None, 0, "asked for") for n in numbers]
+        return [MoveStatus(n, 7, "hot", "left", "right", CARRIERS, step, None, 0, "asked for") for n in numbers]
 
     def drain(self, asked: Drain) -> NodeStatus:
         self.asked.append(asked)

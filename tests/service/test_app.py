@@ -87,7 +87,7 @@ def test_doing(http: TestClient, verbs: FakeVerbs) -> None:
         ("/drain", {"node": "busy"}, 409, "NodeRefused", "no node other than busy"),
         ("/queries", {"queries": {"bad": {}}, "folder": "/"}, 422, "QueryError", "     ^^^^"),
         ("/moves", {"subject": "13", "to": "left"}, 500, "ServiceError", "internal error: ZeroDivisionError"),
-        ("/moves", {"subject": "hot"}, 400, "ServiceError", "to: is missing"),
+        ("/moves", {"to": "left"}, 400, "ServiceError", "subject: is missing"),
         ("/moves", {"subject": 5, "to": []}, 400, "ServiceError", "to: expected a text, got []"),
         ("/withdraw", {"names": "hot"}, 400, "ServiceError", 'names: expected a list, got "hot"'),
         (

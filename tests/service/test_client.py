@@ -28,7 +28,7 @@ def test_answers_come_as_they_were_given(client: Client, verbs: FakeVerbs) -> No
     assert client.status() == FakeVerbs().status()
     assert client.queries() == verbs.queries()
     assert client.migrate("hot", "right") == [
-        MoveStatus(1, 7, "hot", "left", "right", "warming", None, 0, "asked for"),
+        MoveStatus(1, 7, "hot", "left", "right", ["c0 (universal)", "c1 (universal)"], "warming", None, 0, "asked for"),
     ]
     assert [move.number for move in client.moves([4, 5])] == [4, 5]
     assert [entry.kind for entry in client.history(LookRequest(limit=1))] == ["move warming"]

@@ -137,6 +137,19 @@ def test_one_fragment_moves_by_its_number(verbs: JobVerbs, running: Towpath, nod
     assert [m.fragment for m in verbs.migrate(Migrate("2", "right"))] == [2]
 
 
+def test_a_query_changes_its_kind_of_carrier(verbs: JobVerbs, running: Towpath, nodes: dict[str, Any]) -> None:
+    submit(verbs, one=FILTER)
+    live(running, nodes)
+    (move,) = verbs.migrate(Migrate("one", carriers="universal"))
+    assert (move.source, move.target, move.carriers) == ("left", "left", ["c0 (compiled)", "c1 (universal)"])
+
+
+def test_a_move_goes_somewhere(verbs: JobVerbs) -> None:
+    submit(verbs, one=FILTER)
+    with pytest.raises(MoveRefused, match="nothing says where to"):
+        verbs.migrate(Migrate("one"))
+
+
 @pytest.mark.parametrize(
     ("subject", "node", "error", "said"),
     [

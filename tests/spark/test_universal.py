@@ -12,6 +12,7 @@ import pytest
 from tests.spark.folders import BEGINNING_US, SECOND, arrive, write_job
 
 from towpath.api.running import Towpath, start
+from towpath.control.state.fence import MoveStep
 from towpath.runtime.carriers import BatchDone
 from towpath.spark import runtime
 from towpath.spark.progress import batch_done
@@ -84,6 +85,39 @@ def test_shapes_are_data(tmp_path: Path) -> None:
         late = {stream: n for c in running.engine.carriers for stream, n in c.late_rows.items()}
         assert late == {"s": 1}
         assert running.results("groups").schema.types == [pa.int64(), pa.float64(), pa.float64()]
+
+
+def test_queries_change_their_kind_of_carrier_while_rows_come(tmp_path: Path) -> None:
+    job = universal_job(tmp_path)
+    arrive(tmp_path, "s", [(1, 1.0, 1), (2, 2.0, 2)])
+    with start(job) as running:
+        settle(running)
+        change(running, list(QUERIES)[::2])
+        arrive(tmp_path, "s", [(1, 3.0, 3), (3, 4.0, 12)])
+        settle(running)
+        arrive(tmp_path, "s", [(1, 5.0, 14), (2, 6.0, 21)])
+        settle(running)
+        change(running, list(QUERIES)[1::2])
+        arrive(tmp_path, "s", [(1, 7.0, 22)])
+        settle(running)
+        arrive(tmp_path, "s", [(4, 2.0, 40)])
+        running.drain()
+        assert found(running) == {
+            "big": [(1,), (1,), (1,), (2,), (3,)],
+            "some": [(2, 1.0), (2, 3.0)],
+            "either": [(2.0, 1), (4.0, 2), (12.0, 2)],
+            "count": [(1,), (2,), (2,), (3,)],
+            "groups": [(1, 4.0, 2.0)],
+            "hops": [(5, 2.0), (10, 2.0), (15, 5.0), (20, 5.0), (25, 7.0), (30, 7.0)],
+            "replaced": [(4,), (4,), (4,)],
+        }
+        steps = [move.step for move in running.engine.controller.state.moves.values()]
+        assert len(steps) == len(QUERIES) and set(steps) <= {MoveStep.DRAINING, MoveStep.DONE}
+
+
+def change(running: Towpath, names: list[str]) -> None:
+    for name in names:
+        running.move(name, carriers="compiled")
 
 
 # --- joins -----------------------------------------------------------------------------------------------------------

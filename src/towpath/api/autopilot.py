@@ -51,7 +51,9 @@ def loop_of(
     room = None
     if (admission := control.admission) is not None:
         room = Room(admission.most_load, places_of(job).planner if admission.by == "planner" else None)
-    settings = LoopSettings(control.every_us / 1e6, control.renew_us / 1e6, limits, control.advise, room)
+    settings = LoopSettings(
+        control.every_us / 1e6, control.renew_us / 1e6, limits, control.advise, room, control.change_carriers
+    )
     cores = {name: node.cores for name, node in job.nodes.items()}
     elastic = None
     if (scaling := control.scaling) is not None:

@@ -152,13 +152,14 @@ def sharing_text(share: Share, stored: bool) -> str:
     equal = f", equal to {_listed(share.equal)}" if share.equal else ""
     carrier = f"carrier {share.carrier} ({share.kind})"
     beside = f"beside {share.neighbours:,} other{'' if share.neighbours == 1 else 's'}" if share.neighbours else "alone"
+    why = f"; {share.why}" if share.why else ""
     if not stored:
-        return f"fragment {share.fragment} in {carrier}, {beside} there{equal}"
+        return f"fragment {share.fragment} in {carrier}, {beside} there{equal}{why}"
     if share.fragment_runs:
         return f"runs already as fragment {share.fragment} in {carrier}{equal}"
     if share.carrier_runs:
-        return f"a new row in {carrier}, no restart, {beside} there{equal}"
-    return f"needs a new {carrier}, {beside} there{equal}: {_lacking(share)}"
+        return f"a new row in {carrier}, no restart, {beside} there{equal}{why}"
+    return f"needs a new {carrier}, {beside} there{equal}: {_lacking(share)}{why}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -26,6 +26,20 @@ class CarrierFigures:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QueryCost:
+    """What is estimated is split over the fragments of a carrier by the rows that each puts out."""
+
+    name: str
+    carriers: list[str]  # with their kinds
+    nodes: list[str]
+    shared_with: int  # other queries that its fragments answer too, at no more cost
+    rows_per_trigger: float  # that it put out in the newest micro-batches that had results
+    estimated_state_rows: float
+    estimated_share_of_carrier: float  # of the time that its carrier takes; of several the largest
+    estimated_seconds_per_trigger: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Figures:
     carriers: list[CarrierFigures]
     queries: int  # that stand

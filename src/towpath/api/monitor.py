@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from towpath.api.figures import CarrierFigures, Figures
+from towpath.api.costs import costs
+from towpath.api.figures import CarrierFigures, Figures, QueryCost
 from towpath.control.decide.controller import Controller
+from towpath.control.observe.measures import Measures
 from towpath.control.state.records import FragmentStatus
 from towpath.results import committed
 from towpath.runtime.carriers import BatchDone, CarrierEvent
@@ -55,6 +57,8 @@ class Monitor:
         self._controller = controller
         self._clock = clock
         self._heard: dict[str, _Heard] = {}
+        self._store = store
+        self._measures = Measures()
         self._results = _ResultCounter(store)
         self._rejected = Tally(store.rejected)
         self._results_rate = Rate()
@@ -62,15 +66,21 @@ class Monitor:
     def hear(self, events: Iterable[CarrierEvent]) -> None:
         for event in events:
             if isinstance(event, BatchDone):
+                self._measures.hear(event, self._clock())
                 heard = self._heard.setdefault(event.carrier, _Heard())
                 heard.rows += event.rows
                 heard.starts += event.first and not heard.rests
                 heard.rests = heard.rests and not event.first
                 heard.seconds.append(event.seconds)
 
+    def costs(self) -> list[QueryCost]:
+        """What each query takes; looked up in the results logs when it is asked."""
+        return costs(self._controller, self._store, self._measures)
+
     def figures(self) -> Figures:
         carriers = list(self._carriers())
         self._heard = {carrier.id: self._heard[carrier.id] for carrier in carriers}  # others are no more
+        self._measures.forget(set(self._heard), set())
         # The first micro-batch of a carrier also compiles its plan and says nothing about the others.
         seconds = [s for heard in self._heard.values() for s in list(heard.seconds)[1:]]
         median, slowest = np.percentile(seconds, [50, 95]).tolist() if seconds else (None, None)

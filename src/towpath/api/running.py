@@ -45,6 +45,7 @@ from towpath.control.state.records import State
 from towpath.errors import JobError, ProblemsError, QueryError, RuntimeFailure, StoreError, TowpathError
 from towpath.job import Job, QueryDef
 from towpath.lang import parse
+from towpath.plan import CarrierKinds
 from towpath.results import read
 from towpath.results.log import newest, segments
 from towpath.runtime.carriers import CarrierEvent, Runtime
@@ -149,12 +150,14 @@ class Towpath:
     def withdraw(self, name: str) -> None:
         self.engine.withdraw(name)
 
-    def move(self, name: str, node: str) -> list[int]:
-        """Begins to move a query to another node; it goes on answering meanwhile. Raises MoveRefused.
+    def move(self, name: str, node: str | None = None, *, carriers: CarrierKinds | str | None = None) -> list[int]:
+        """Begins to move a query to another node, or to "compiled" or "universal" carriers where it is.
+
+        It goes on answering meanwhile. Raises MoveRefused.
 
         Returns the numbers of the moves, one for each fragment.
         """
-        return self.engine.move(name, node)
+        return self.engine.move(name, node, carriers=None if carriers is None else CarrierKinds(carriers))
 
     def results(self, name: str) -> pa.Table:
         """Everything the query has answered so far, in the order of result time."""

@@ -22,7 +22,7 @@ from towpath.cli.failures import FAILED, keep_log
 from towpath.cli.live import LiveView
 from towpath.cli.output import MESSAGES, print_data, seconds_text, working
 from towpath.cli.stopping import interrupt, on_stop
-from towpath.lab.demo import FEWEST
+from towpath.lab.demo import FEWEST, QUERIES, SECONDS
 from towpath.store.layout import Store
 
 if TYPE_CHECKING:  # Spark and DuckDB take their time to import, which `towpath --help` need not pay
@@ -36,11 +36,16 @@ if TYPE_CHECKING:  # Spark and DuckDB take their time to import, which `towpath 
 LINE_EVERY_S = 5.0
 SHOWN_DIFFERENCES = 10
 SHORTEST_S = 10
+AT_LEAST, LONG_ENOUGH = click.IntRange(min=FEWEST), click.IntRange(min=SHORTEST_S)
 
 
 @click.command("demo", epilog="Example: towpath demo --queries 1000 --seconds 70")
-@click.option("--queries", type=click.IntRange(min=FEWEST), default=1000, show_default=True, help="Standing queries.")
-@click.option("--seconds", type=click.IntRange(min=SHORTEST_S), default=70, show_default=True, help="How long to run.")
+@click.option(
+    "--queries", type=click.IntRange(min=FEWEST), default=QUERIES, show_default=True, help="Standing queries."
+)
+@click.option(
+    "--seconds", type=click.IntRange(min=SHORTEST_S), default=SECONDS, show_default=True, help="How long to run."
+)
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here.")
 @click.option("--keep", is_flag=True, help="Keep the store, to look at it with `towpath results`.")
 @click.pass_context
@@ -83,7 +88,7 @@ def _perform(queries: int, seconds: int, store: Path) -> dict[str, Any]:
         from towpath.lab.demo.play import Play
 
         market = Market.of(queries, seconds)
-        play = Play(market, store, os.cpu_count() or 2)
+        play = Play(market, store, os.cpu_count() or 2, begun)
     try:
         # Spark has put its own handler for Ctrl-C in place.
         with on_stop(interrupt):
@@ -97,7 +102,7 @@ def _perform(queries: int, seconds: int, store: Path) -> dict[str, Any]:
         with working("stopping"):
             play.stop()
     checked = _check(play, queries)
-    return _report(market, running, drained, checked) | {"total_s": round(time.monotonic() - begun, 1)}
+    return _report(play, market, running, drained, checked) | {"total_s": round(time.monotonic() - begun, 1)}
 
 
 def _show(view: LiveView, play: Play, market: Market) -> None:
@@ -186,7 +191,7 @@ def _line(scene: Scene) -> str:
     )
 
 
-def _report(market: Market, running: Scene, drained: Scene, checked: list[Checked]) -> dict[str, Any]:
+def _report(play: Play, market: Market, running: Scene, drained: Scene, checked: list[Checked]) -> dict[str, Any]:
     from towpath.lab.demo.market import TRIGGER_MS
 
     figures = drained.figures
@@ -200,6 +205,9 @@ def _report(market: Market, running: Scene, drained: Scene, checked: list[Checke
         "submitted_live": drained.submitted,
         "withdrawn_live": drained.withdrawn,
         "fragments_moved": running.moved,
+        "first_results_s": play.punctual.first_results_s,
+        "caught_up_s": play.punctual.caught_up_s,
+        "most_behind_s": play.punctual.most_behind_s,
         "nodes": {n.node: {"fragments": n.fragments, "load": round(n.load, 3)} for n in running.nodes},
         "seconds": market.seconds,
         "events": market.total_events,
@@ -216,6 +224,7 @@ def _report(market: Market, running: Scene, drained: Scene, checked: list[Checke
 def _tell(report: dict[str, Any]) -> None:
     table = Table(show_header=False)
     median, slowest = seconds_text(report["trigger_median_s"]), seconds_text(report["trigger_95th_percentile_s"])
+    caught_up, behind = seconds_text(report["caught_up_s"]), seconds_text(report["most_behind_s"])
     for name, value in (
         ("events of 3 streams", f"{report['events']:,} in {report['seconds']} s, {report['late']:,} late"),
         ("standing queries", f"{report['queries']:,}"),
@@ -223,6 +232,8 @@ def _tell(report: dict[str, Any]) -> None:
         ("trigger", f"median {median}, 95th percentile {slowest}, of {report['trigger_s']:g} s"),
         ("submitted and withdrawn live", f"{report['submitted_live']} and {report['withdrawn_live']}"),
         ("fragments moved live", f"{report['fragments_moved']}, between {len(report['nodes'])} nodes"),
+        ("first results", f"{seconds_text(report['first_results_s'])} after the start"),
+        ("behind the market", f"caught up {caught_up} after the start, from then on {behind} behind at most"),
         ("carriers restarted", f"{report['carriers_restarted']}"),
         ("memory", f"{report['heap_mb']:,} MB of heap in use, {report['resident_mb']:,} MB resident in all processes"),
         ("rows of all answers", f"{report['answers']:,}"),

@@ -1,4 +1,4 @@
-"""`towpath migrate`: moves a query to another node while data flows."""
+"""`towpath migrate`: moves a query to another node, or another kind of carrier, while data flows."""
 
 from __future__ import annotations
 
@@ -15,22 +15,34 @@ ENDED = ("done", "abandoned")
 
 @click.command("migrate", epilog="Example: towpath migrate hot --to right --wait")
 @click.argument("subject", metavar="QUERY|FRAGMENT")
-@click.option("--to", "node", required=True, metavar="NODE", help="Where it is to run.")
+@click.option("--to", "node", metavar="NODE", help="Where it is to run; without it, where it is.")
+@click.option("--carrier", "carriers", type=click.Choice(["compiled", "universal"]), help="The kind it is to run in.")
 @click.option("--wait", is_flag=True, help="Show the steps as they happen, until it is done.")
 @click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="With --wait: fail after so long.")
 @commands_service
 @json_option
-def command(subject: str, node: str, wait: bool, timeout: float | None, found: Found, as_json: bool) -> None:
-    """Move a query, or one fragment by its number, to a node. It goes on answering meanwhile; nothing is lost.
+def command(
+    subject: str,
+    node: str | None,
+    carriers: str | None,
+    wait: bool,
+    timeout: float | None,
+    found: Found,
+    as_json: bool,
+) -> None:
+    """Move a query, or one fragment by its number, to a node, or to a compiled or universal carrier where it is.
 
+    It goes on answering meanwhile; nothing is lost.
     A fragment that several queries share moves for all of them. The old copy stays until its last windows are closed.
     """
+    if node is None and carriers is None:
+        raise click.UsageError("say where to: --to NODE, --carrier compiled, --carrier universal, or both")
     with found.client() as client:
         from towpath.cli.following import follow, newest
 
         after = newest(client)
-        with working(f"beginning to move {subject} to {node}"):
-            moves = client.migrate(subject, node)
+        with working(f"beginning to move {subject} to {node or f'a {carriers} carrier'}"):
+            moves = client.migrate(subject, node, carriers)
         numbers, fragments = [move.number for move in moves], {move.fragment for move in moves}
         in_time = not wait or follow(
             client,
@@ -44,7 +56,8 @@ def command(subject: str, node: str, wait: bool, timeout: float | None, found: F
         print_json([asdict(move) for move in moves])
     else:
         for move in moves:
-            click.echo(f"fragment {move.fragment} ({move.used_by}) from {move.source} to {move.target}: {move.step}")
+            here, there = (move.source, move.target) if move.source != move.target else move.carriers
+            click.echo(f"fragment {move.fragment} ({move.used_by}) from {here} to {there}: {move.step}")
     if not in_time:
         raise ServiceError(f"not done within {timeout:g} seconds; the move goes on, `towpath status` shows it")
     if any(move.step == "abandoned" for move in moves):

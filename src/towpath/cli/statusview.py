@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from towpath.api.figures import QueryCost
 from towpath.cli.output import (
     CARRIER_FIGURES,
     carrier_figures,
@@ -72,7 +73,8 @@ def _moves(moves: Sequence[MoveStatus], most: int | None) -> Table:
     table = Table("move", "fragment", "used by", "from", "to", "step", "fence", "reason")
     for m in moves[:most]:
         fence = event_time(m.fence_us)
-        table.add_row(str(m.number), str(m.fragment), m.used_by, m.source, m.target, m.step, fence, m.reason)
+        here, there = (m.source, m.target) if m.source != m.target else m.carriers
+        table.add_row(str(m.number), str(m.fragment), m.used_by, here, there, m.step, fence, m.reason)
     if most is not None and len(moves) > most:
         table.caption = f"and {len(moves) - most:,} more"
     return table
@@ -82,6 +84,16 @@ def queries_table(queries: Sequence[QueryStatus]) -> Table:
     table = Table("query", "state", "nodes", "fragments")
     for q in queries:
         table.add_row(q.name, q.state, ", ".join(q.nodes), ", ".join(map(str, q.fragments)))
+    return table
+
+
+def costs_table(costs: Sequence[QueryCost]) -> Table:
+    estimates = ("estimated state rows", "estimated share", "estimated ms/trigger")
+    table = Table("query", "nodes", "carriers", *_numbers("shared with", "rows/trigger", *estimates))
+    for c in costs:
+        shares = (f"{c.estimated_share_of_carrier:.1%}", f"{1000 * c.estimated_seconds_per_trigger:,.1f}")
+        rows = (f"{c.shared_with:,}", f"{c.rows_per_trigger:,.1f}", f"{c.estimated_state_rows:,.0f}")
+        table.add_row(c.name, ", ".join(c.nodes), ", ".join(c.carriers), *rows, *shares)
     return table
 
 

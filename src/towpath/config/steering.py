@@ -56,6 +56,7 @@ class ControlDef(Settings):
     options: dict[str, Any] = Field({}, examples=["{every: 30}"])  # of the policy
     every_us: Positive = Field(10_000_000, alias="every", examples=["10 seconds"])  # how often is measured
     renew_us: Positive = Field(120_000_000, alias="renew", examples=["2 minutes"])
+    change_carriers: bool = Field(True, examples=["false"])
     advise: bool = Field(False, examples=["true"])
     limits: LimitsDef = Field(LimitsDef.model_validate({}))
     admission: AdmissionDef | None = None

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from towpath.plan import CarrierKinds
 from towpath.plan.boxes import Box
 from towpath.plan.join_class import reach
 from towpath.plan.operators import ColumnRef
@@ -24,8 +25,6 @@ Probe = tuple[ColumnRef, ...]  # the columns one lookup compares by equality
 
 # Beyond these sizes one plan costs more than two: generated code grows past what the JVM compiles.
 MOST_PROBES, MOST_SLOTS, MOST_AGGREGATES = 8, 24, 12
-# So many alike are worth a plan of their own (docs/design/any_shape.md).
-MANY_ALIKE = 200
 ANY, ANY_WITH_TEXTS = "any", "any with texts"  # windows of universal families; the latter have least and greatest texts
 KEPT = 4_096  # answers to whether a template can be universal
 
@@ -45,6 +44,11 @@ class Family:
     def stateful(self) -> bool:
         """Whether it keeps tuples or windows, and so has to know when no more can come for them."""
         return bool(self.window) or len(self.classes) > 1
+
+    @property
+    def carriers(self) -> CarrierKinds:
+        """Which kind of carrier runs it."""
+        return CarrierKinds.UNIVERSAL if self.universal else CarrierKinds.COMPILED
 
     @property
     def kind(self) -> str:

@@ -61,6 +61,7 @@ def build(verbs: Verbs, desk: RequestQueue, token: str, patience_s: float = PATI
             Route("/status", routes.status, methods=["GET"]),
             Route("/queries", routes.queries, methods=["GET"]),
             Route("/queries", routes.submit, methods=["POST"]),
+            Route("/costs", routes.costs, methods=["GET"]),
             Route("/withdraw", routes.withdraw, methods=["POST"]),
             Route("/moves", routes.moves, methods=["GET"]),
             Route("/moves", routes.migrate, methods=["POST"]),
@@ -97,6 +98,9 @@ class _Routes:
 
     async def status(self, _: Request) -> Response:
         return _answer(await self._ask(self._verbs.status))
+
+    async def costs(self, _: Request) -> Response:
+        return _answer(await self._ask(self._verbs.costs))
 
     async def queries(self, _: Request) -> Response:
         return _answer(await self._ask(self._verbs.queries))

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
+from towpath.api.figures import QueryCost
 from towpath.errors import ServiceError
 from towpath.service import service_file
 from towpath.service.messages import Happened, JobStatus, LookRequest, MoveStatus, NodeStatus, QueryStatus, load_error
@@ -66,6 +67,10 @@ class Client:
     def queries(self) -> list[QueryStatus]:
         return self._get("/queries", list[QueryStatus])
 
+    def costs(self) -> list[QueryCost]:
+        """Of the queries that run, the one that takes most of the time first."""
+        return self._get("/costs", list[QueryCost])
+
     def submit(self, queries: Mapping[str, Mapping[str, Any]], folder: Path | None = None) -> list[QueryStatus]:
         """Queries in the words of a job file in `folder`. Raises what is wrong with any; none is taken in then."""
         asked = {"queries": queries, "folder": str((folder or Path()).absolute())}
@@ -74,9 +79,9 @@ class Client:
     def withdraw(self, names: Sequence[str]) -> list[str]:
         return self._post("/withdraw", {"names": list(names)}, list[str])
 
-    def migrate(self, subject: str, to: str) -> list[MoveStatus]:
-        """Begins to move a query, or one fragment by its number."""
-        return self._post("/moves", {"subject": subject, "to": to}, list[MoveStatus])
+    def migrate(self, subject: str, to: str | None = None, carriers: str | None = None) -> list[MoveStatus]:
+        """Begins to move a query, or one fragment by its number: to a node, or to a kind of carrier where it is."""
+        return self._post("/moves", {"subject": subject, "to": to, "carriers": carriers}, list[MoveStatus])
 
     def moves(self, numbers: Sequence[int]) -> list[MoveStatus]:
         return self._get("/moves", list[MoveStatus], {"number": list(numbers)})

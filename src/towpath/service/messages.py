@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -33,7 +33,8 @@ class Withdraw:
 @dataclass(frozen=True)
 class Migrate:
     subject: str  # a query's name or a fragment's number
-    to: str
+    to: str | None = None  # a node; None: where it is
+    carriers: Literal["compiled", "universal"] | None = None  # the kind it is to run in; None: whichever it comes to
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class MoveStatus:
     used_by: str
     source: str  # nodes
     target: str
+    carriers: list[str]  # what it leaves and what it goes to, each with its kind
     step: str
     fence_us: int | None
     fences: int  # tried so far

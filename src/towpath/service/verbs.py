@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-from towpath.api.figures import Figures
+from towpath.api.figures import Figures, QueryCost
 from towpath.api.monitor import Monitor
 from towpath.api.running import Towpath
 from towpath.config.settings import close_to
@@ -20,7 +20,8 @@ from towpath.control.journal.answers import share_read, state_of
 from towpath.control.journal.journal import Journal
 from towpath.control.observe.situation import LinkFlow
 from towpath.control.state.records import MoveRecord, QueryRecord
-from towpath.errors import Mistake, ProblemsError, UnknownQueryError
+from towpath.errors import Mistake, MoveRefused, ProblemsError, UnknownQueryError
+from towpath.plan import CarrierKinds
 from towpath.service.messages import (
     Drain,
     Happened,
@@ -43,6 +44,8 @@ class Verbs(Protocol):
     def status(self) -> JobStatus: ...
 
     def queries(self) -> list[QueryStatus]: ...
+
+    def costs(self) -> list[QueryCost]: ...
 
     def submit(self, asked: Submit) -> list[QueryStatus]: ...
 
@@ -86,6 +89,9 @@ class JobVerbs:
         running = sorted(self._controller.queries.running.values(), key=lambda query: query.name)
         return [self._query(query) for query in (*running, *self._aside())]
 
+    def costs(self) -> list[QueryCost]:
+        return self._monitor.costs()
+
     def _aside(self) -> list[QueryRecord]:
         return sorted(self._controller.queries.aside.values(), key=lambda query: query.name)
 
@@ -117,10 +123,13 @@ class JobVerbs:
 
     def migrate(self, asked: Migrate) -> list[MoveStatus]:
         engine = self._running.engine
+        if asked.to is None and asked.carriers is None:
+            raise MoveRefused("nothing says where to: name a node (`to`), or a kind of carrier (`carriers`)")
+        carriers = None if asked.carriers is None else CarrierKinds(asked.carriers)
         if self._controller.queries.running.get(asked.subject) is not None:
-            return self.moves(engine.move(asked.subject, asked.to))
+            return self.moves(engine.move(asked.subject, asked.to, carriers=carriers))
         if asked.subject.isdecimal() and len(asked.subject) <= LONGEST_NUMBER:
-            return self.moves([engine.move_fragment(int(asked.subject), asked.to)])
+            return self.moves([engine.move_fragment(int(asked.subject), asked.to, carriers=carriers)])
         raise UnknownQueryError(str(self._unknown(asked.subject)))
 
     def drain(self, asked: Drain) -> NodeStatus:
@@ -190,11 +199,17 @@ class JobVerbs:
             self._controller.used_by(answering),
             node_of(move.source),
             node_of(move.target),
+            [self._carrier(fragment) for fragment in (move.source, move.target)],
             move.step,
             move.fence_us,
             move.fences,
             move.reason,
         )
+
+    def _carrier(self, fragment: int) -> str:
+        known = self._controller.known
+        carrier = known.carrier_of(known.state.fragments[fragment])
+        return f"{carrier.id} ({carrier.template.family.carriers})"
 
     def _unknown(self, name: str) -> Mistake:
         close = close_to(name, self._controller.queries.running)

@@ -24,6 +24,7 @@ from towpath.control.observe.idle import Idle, Patience
 from towpath.control.state.history import EventKind
 from towpath.control.state.records import CarrierRecord
 from towpath.errors import RuntimeFailure, StoreError, UnknownQueryError
+from towpath.plan import CarrierKinds
 from towpath.results import committed
 from towpath.results.log import newest, segments
 from towpath.runtime.carriers import BatchDone, CarrierEvent, Runtime
@@ -125,30 +126,47 @@ class Engine:
         with self.decisions.decision() as todo:
             todo += self.controller.queries.withdraw(name, reason)
 
-    def move(self, name: str, node: str, reason: str = "asked for") -> list[int]:
-        """Begins to move a query's fragments to a node; they go on answering meanwhile. Returns the moves' numbers.
+    def move(
+        self,
+        name: str,
+        node: str | None = None,
+        reason: str = "asked for",
+        carriers: CarrierKinds | None = None,
+    ) -> list[int]:
+        """Begins to move a query's fragments; they go on answering meanwhile. Returns the moves' numbers.
 
-        Raises MoveRefused, and moves none then. Fragments that are there already stay.
+        To a node, without one where they are, and to a kind of carrier, if one is named. Raises MoveRefused, and moves
+        none then. Fragments that are there already stay.
         """
         query = self.controller.queries.running.get(name)
         if query is None:
             raise UnknownQueryError(f"no query named {name!r} is running")
         fragments = dict.fromkeys(part.fragment for part in self.controller.state.parts_of(query.id))
-        away = [fragment for fragment in fragments if self.controller.known.node_of(fragment) != node]
-        for fragment in away or fragments:
-            self.controller.refuse_move(fragment, node)
-        return self._move(away, node, reason)
+        places = {fragment: node or self.controller.known.node_of(fragment) for fragment in fragments}
+        away = {f: place for f, place in places.items() if not self.controller.is_there(f, place, carriers)}
+        for fragment, place in (away or places).items():
+            self.controller.refuse_move(fragment, place, carriers)
+        return self._move(away, reason, carriers)
 
-    def move_fragment(self, fragment: int, node: str, reason: str = "asked for") -> int:
+    def move_fragment(
+        self, fragment: int, node: str | None, reason: str = "asked for", carriers: CarrierKinds | None = None
+    ) -> int:
         """Begins to move one fragment; returns the number of the move. Raises MoveRefused."""
-        self.controller.refuse_move(fragment, node)
-        return self._move([fragment], node, reason)[0]
+        record = self.controller.state.fragments.get(fragment)
+        place = node or ("" if record is None else self.controller.known.carrier_of(record).node)
+        self.controller.refuse_move(fragment, place, carriers)
+        return self._move({fragment: place}, reason, carriers)[0]
 
-    def _move(self, fragments: Iterable[int], node: str, reason: str) -> list[int]:
+    def change_carriers(self, fragments: Sequence[int], carriers: CarrierKinds, reason: str) -> None:
+        """Begins to move fragments to a kind of carrier on the node where each is."""
+        with self.decisions.decision() as todo:
+            todo += self.controller.change_carriers(fragments, carriers, reason)
+
+    def _move(self, places: Mapping[int, str], reason: str, carriers: CarrierKinds | None) -> list[int]:
         known = set(self.controller.state.moves)
         with self.decisions.decision() as todo:
-            for fragment in fragments:
-                todo += self.controller.move(fragment, node, reason)
+            for fragment, place in places.items():
+                todo += self.controller.move(fragment, place, reason, carriers)
         return [number for number in self.controller.state.moves if number not in known]
 
     def drain_node(self, node: str) -> None:

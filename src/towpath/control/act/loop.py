@@ -22,6 +22,7 @@ from towpath.control.act.engine import Engine
 from towpath.control.decide.admission import Room, refuse_without_room
 from towpath.control.decide.controller import Submission
 from towpath.control.decide.limits import Limits, Restraint
+from towpath.control.decide.tiers import Tiers
 from towpath.control.observe.measures import Measures
 from towpath.control.observe.sampling import emitted
 from towpath.control.observe.situation import Situation
@@ -56,6 +57,7 @@ class LoopSettings:
     limits: Limits
     advise: bool = False  # say what would be done, and do nothing
     room: Room | None = None  # None: every query is taken in
+    change_carriers: bool = True  # fragments change their kind of carrier by what it costs
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ class Loop:
         self._start = start
         self._settings = settings
         self._restraint = Restraint(settings.limits)
+        self._tiers = Tiers(settings.limits.rest_s)
         self.measures = Measures()
         self._clock = PolledClock(0.0)
         self._driver: Driver | None = None
@@ -171,11 +174,21 @@ class Loop:
         if now - self._saved >= SAVE_EVERY_S:
             self._saved = now
             self._save(situation)
+        if self._settings.change_carriers:
+            self._change_carriers(now)
         if self._stale(situation, now):
             self._renew(situation, now)
         elif self._driver is not None and now - self._told_measures >= self._driver.actors.window:
             self._told_measures = now
             self._tell_measures(self._driver, situation, now, seconds)
+
+    def _change_carriers(self, now: float) -> None:
+        for change in self._tiers.look(self._engine.controller.known, self.measures, now):
+            if self._settings.advise:
+                text = f"would move {len(change.fragments):,} fragments to {change.carriers} carriers: {change.reason}"
+                self._engine.add_history(EventKind.ADVICE, text, nodes=sorted({node for node, _ in change.subjects}))
+            else:
+                self._engine.change_carriers(change.fragments, change.carriers, change.reason)
 
     def _sample(self) -> None:
         state = self._engine.controller.state

@@ -15,6 +15,7 @@ How a query comes and goes without anything being restarted:
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from towpath.control.decide.copies import Copies
 from towpath.control.decide.draining import Draining
 from towpath.control.decide.failover import Failover
 from towpath.control.decide.forgetting import Forgetting
+from towpath.control.decide.kinds import asked_for
 from towpath.control.decide.links import Links
 from towpath.control.decide.moves import Moves
 from towpath.control.decide.queries import Queries, Submission
@@ -45,6 +47,7 @@ from towpath.control.state.records import (
 )
 from towpath.control.state.runs import Run, hear
 from towpath.errors import MoveRefused, NodeRefused
+from towpath.plan import CarrierKinds
 from towpath.plan.assignment import Row
 from towpath.runtime.carriers import BatchDone
 from towpath.schema import Catalog, SchemaClass, is_link
@@ -148,9 +151,24 @@ class Controller:
 
     # --- fragments move ----------------------------------------------------------------------------------------------
 
-    def move(self, fragment: int, node: str, reason: str) -> list[Instruction]:
-        """Begins to move a fragment to a node. Raises MoveRefused with the reason."""
-        return self.moves.begin(self.state.fragments[fragment], node, reason)
+    def move(self, fragment: int, node: str, reason: str, carriers: CarrierKinds | None = None) -> list[Instruction]:
+        """Begins to move a fragment to a node, or to a kind of carrier there. Raises MoveRefused with the reason."""
+        return self.moves.begin(self.state.fragments[fragment], node, reason, carriers)
+
+    def change_carriers(self, fragments: Sequence[int], carriers: CarrierKinds, reason: str) -> list[Instruction]:
+        """Begins to move fragments to a kind of carrier where they are; those that cannot now stay."""
+        able: list[FragmentRecord] = []
+        for fragment in fragments:
+            with suppress(MoveRefused):
+                self.refuse_move(fragment, self.known.node_of(fragment), carriers)
+                able.append(self.state.fragments[fragment])
+        self.moves.make_room(able, carriers)
+        return [i for f in able for i in self.moves.begin(f, self.known.node_of(f.id), reason, carriers)]
+
+    def is_there(self, fragment: int, node: str, carriers: CarrierKinds | None = None) -> bool:
+        """Whether a fragment is on a node, and in that kind of carrier."""
+        carrier = self.known.carrier_of(self.state.fragments[fragment])
+        return carrier.node == node and carriers in (None, carrier.template.family.carriers)
 
     def abandon_links(self, reason: str) -> list[Instruction]:
         """Takes back the moves of links that are not decided: until they are, nobody is given what lies behind."""
@@ -158,12 +176,14 @@ class Controller:
         moves = [m for m in self.known.moves.values() if m.source in makers and m.step in UNDECIDED]
         return [instruction for move in moves for instruction in self.moves.abandon(move, reason)]
 
-    def refuse_move(self, fragment: int, node: str) -> None:
+    def refuse_move(self, fragment: int, node: str, carriers: CarrierKinds | None = None) -> None:
         """Raises MoveRefused if a fragment cannot move there now."""
         record = self.state.fragments.get(fragment)
         if record is None or not self.users(fragment):
             raise MoveRefused(f"no query uses fragment {fragment}")
-        self.moves.refuse_nonsense(record, node)
+        self.moves.refuse_nonsense(record, node, carriers)
+        if carriers is not None:
+            asked_for(self.known.used(record), carriers)
         if (query := self.moves.copied_on(record, node)) is not None:
             raise MoveRefused(f"another copy of query {query} is on node {node}; copies stay on nodes of their own")
 

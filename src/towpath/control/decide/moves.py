@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 
+from towpath.control.decide.kinds import asked_for, for_move
 from towpath.control.state.controller_state import ControllerState, Instruction
 from towpath.control.state.fence import UNDECIDED, MoveEvent, MoveStep, after
 from towpath.control.state.history import STEPS, EventKind, event_text
 from towpath.control.state.records import BEGINNING_US, FragmentRecord, FragmentStatus, MoveRecord, PartRecord
 from towpath.errors import MoveRefused
+from towpath.plan import CarrierKinds
 from towpath.plan.assignment import group_columns, renamed_columns
+from towpath.plan.templates import Template
 from towpath.runtime.carriers import BatchDone
 
 # A fence lies so many micro-batches ahead of what was read, by the event time that the last ones took in.
@@ -26,18 +29,25 @@ class Moves:
         self._ids = count(known.state.last_number("moves") + 1)
         self._pace_us: dict[str, int] = {}  # event time that recent micro-batches of a carrier took in
 
-    def begin(self, source: FragmentRecord, node: str, reason: str) -> list[Instruction]:
-        """Starts a move. Raises MoveRefused when it is impossible now; nothing has changed then."""
+    def begin(
+        self, source: FragmentRecord, node: str, reason: str, carriers: CarrierKinds | None = None
+    ) -> list[Instruction]:
+        """Starts a move, perhaps to a carrier of another kind on the same node.
+
+        Raises MoveRefused when it is impossible now; nothing has changed then.
+        """
         known = self._known
-        self.refuse_nonsense(source, node)
+        self.refuse_nonsense(source, node, carriers)
         pipeline = known.used(source)
-        template = known.template_for(pipeline, node)
-        target = known.reusable(pipeline, node)
+        if carriers is None:
+            kind = for_move(known, pipeline, node, known.carrier_of(source))
+        else:
+            kind = asked_for(pipeline, carriers)
+        target = known.reusable(pipeline, node, carriers)
         touched: list[str] = []
         if target is None:
-            if known.covering(template, node) is None:
-                known.new_carriers([template], node)
-            target = known.new_fragment(pipeline, node)
+            carrier = known.covering(kind.template, node) or known.new_carriers([kind.template], node)[0]
+            target = known.new_fragment(pipeline, carrier)
             touched.append(target.carrier)
         known.unshare(source)
         before, template = known.carrier_of(source).template, known.carrier_of(target).template
@@ -46,18 +56,29 @@ class Moves:
         move = MoveRecord(next(self._ids), source.id, target.id, columns, reason, keys=keys)
         known.state.moves[move.id] = known.moves[move.id] = move
         known.note(move)
-        here = known.carrier_of(source).node
-        there = node if node != here else f"carrier {target.carrier} of the same node"
+        here, there = self._places(source, target)
         text = f"fragment {source.id} ({known.used_by(source)}) sets out from {here} to {there}: {reason}"
-        known.add_history(EventKind.MOVE_BEGUN, text, fragment=source.id, nodes=(here, node))
+        nodes = (known.carrier_of(source).node, node)
+        known.add_history(EventKind.MOVE_BEGUN, text, fragment=source.id, nodes=nodes)
         return [*known.publish(touched), *known.start(touched)]
 
-    def refuse_nonsense(self, source: FragmentRecord, node: str) -> None:
-        known = self._known
+    def make_room(self, fragments: Iterable[FragmentRecord], carriers: CarrierKinds) -> None:
+        """As few carriers of a kind as possible, for all that are about to change to it where they are."""
+        known, wanted = self._known, dict[str, list[Template]]()
+        for fragment in fragments:
+            node, kind = known.node_of(fragment.id), asked_for(known.used(fragment), carriers)
+            if known.covering(kind.template, node) is None:
+                wanted.setdefault(node, []).append(kind.template)
+        for node, templates in wanted.items():
+            known.new_carriers(templates, node)
+
+    def refuse_nonsense(self, source: FragmentRecord, node: str, carriers: CarrierKinds | None = None) -> None:
+        known, here = self._known, self._known.carrier_of(source)
         if (refusal := known.refusal(node)) is not None:
             raise MoveRefused(refusal)
-        if known.carrier_of(source).node == node and not known.carrier_of(source).past:
-            raise MoveRefused(f"fragment {source.id} is on node {node} already")
+        if here.node == node and not here.past and carriers in (None, here.template.family.carriers):
+            kind = "" if carriers is None else f", in a {carriers} carrier,"
+            raise MoveRefused(f"fragment {source.id} is on node {node}{kind} already")
         if source.status is not FragmentStatus.LIVE:
             raise MoveRefused(f"fragment {source.id} is {source.status}; a fragment moves once it is live")
         if any(source.id in (m.source, m.target) for m in known.moves.values()):
@@ -233,7 +254,7 @@ class Moves:
 
     def _tell(self, move: MoveRecord, happening: MoveEvent, reason: str) -> None:
         source, target = self._known.state.fragments[move.source], self._known.state.fragments[move.target]
-        here, there = self._known.carrier_of(source).node, self._known.carrier_of(target).node
+        here, there = self._places(source, target)
         fence = event_text(move.fence_us)
         said = {
             MoveEvent.READY: f"has caught up on {there}; fence {move.fences} at {fence}",
@@ -243,5 +264,15 @@ class Moves:
             MoveEvent.ABANDON: f"stays on {here}: {reason}",
         }
         self._known.add_history(
-            STEPS[happening], f"fragment {source.id} {said[happening]}", fragment=source.id, nodes=(here, there)
+            STEPS[happening],
+            f"fragment {source.id} {said[happening]}",
+            fragment=source.id,
+            nodes=(self._known.carrier_of(source).node, self._known.carrier_of(target).node),
         )
+
+    def _places(self, *ends: FragmentRecord) -> list[str]:
+        """The nodes of a move; on the same one its carriers."""
+        carriers = [self._known.carrier_of(end) for end in ends]
+        if len({carrier.node for carrier in carriers}) > 1:
+            return [carrier.node for carrier in carriers]
+        return [f"{carrier.template.family.carriers} carrier {carrier.id} on {carrier.node}" for carrier in carriers]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from towpath.control.decide.choose_node import Places
@@ -29,6 +29,7 @@ class Share:
     neighbours: int  # the other fragments in its carrier
     lacking: dict[str, list[str]]  # for a new carrier: what the running ones of the family lack
     kind: str  # of the carrier
+    why: str = ""  # which kind of carrier it goes to and why, where there was a choice
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def preview(
     )
     controller = Controller(state, catalog, nodes, places)
     take_in(changed(requests, controller, catalog), controller, catalog)
-    viewer = _Viewer(before, state, controller.beginnings.lacking())
+    viewer = _Viewer(before, state, controller.beginnings.lacking(), controller.queries.why_kind)
     return {r.query.name: [viewer.piece(s, n) for s, n in _pieces(r, catalog)] for r in requests}
 
 
@@ -68,9 +69,10 @@ def _present(fragment: FragmentRecord) -> bool:
 
 
 class _Viewer:
-    def __init__(self, before: State, after: State, lacking: Sequence[PartRecord]) -> None:
+    def __init__(self, before: State, after: State, lacking: Sequence[PartRecord], why_kind: Mapping[int, str]) -> None:
         self._before = before
         self._after = after
+        self._why_kind = why_kind
         self._lacking_past = {(part.query, part.select) for part in lacking}
         self._ids = {query.name: query.id for query in after.queries.values() if query.running}
         self._users: dict[int, dict[str, None]] = {}
@@ -117,7 +119,12 @@ class _Viewer:
             self._sizes[fragment.carrier] - 1,
             self._lacking(fragment, wanted),
             self._after.carriers[fragment.carrier].template.family.kind,
+            self._why(fragment),
         )
+
+    def _why(self, fragment: FragmentRecord) -> str:
+        why = self._why_kind.get(fragment.id)
+        return f"{self._after.carriers[fragment.carrier].template.family.carriers}, since {why}" if why else ""
 
     def _lacking(self, fragment: FragmentRecord, wanted: Template) -> dict[str, list[str]]:
         if fragment.carrier in self._before.carriers:

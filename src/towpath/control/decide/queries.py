@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, product
@@ -11,13 +10,14 @@ from towpath.config.settings import BEGINNING, Start
 from towpath.control.decide.beginnings import Beginnings
 from towpath.control.decide.choose_node import Places
 from towpath.control.decide.endings import Endings
+from towpath.control.decide.kinds import Key, Kind, Node, choose, key_of
 from towpath.control.decide.links import Links
 from towpath.control.decide.moves import Moves
 from towpath.control.observe.carriers import Wanted
 from towpath.control.state.controller_state import ControllerState, Instruction
 from towpath.control.state.history import EventKind
 from towpath.control.state.records import CarrierRecord, FragmentRecord, PartRecord, QueryRecord, Since
-from towpath.plan import WHOLE, CarrierKinds
+from towpath.plan import WHOLE
 from towpath.plan.assignment import group_columns, log_columns, renamed_columns
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.serial import dump_pipeline, load_pipeline
@@ -64,8 +64,8 @@ class Queries:
         self._ids = count(self._state.last_number("queries") + 1)
         self._why: dict[str, str] = {}  # new carriers are where they are
         self._why_copies: dict[str, str] = {}  # of queries are where they are
-        self._alike: Counter[Template] = Counter()  # how many of a shape come together
-        self._templates: dict[tuple[Template, Template | None, str | None], Template] = {}  # by shapes and node
+        self._kinds: dict[Key, Kind] = {}  # of carriers that those who come together go to
+        self.why_kind: dict[int, str] = {}  # their fragments are in a carrier of that kind
 
     def submit(self, submissions: Sequence[Submission]) -> list[Instruction]:
         """Takes queries in. Those that come together may share a new carrier.
@@ -74,15 +74,19 @@ class Queries:
         """
         known = self._known
         wanted: dict[str | None, list[_New]] = {}
-        self._why_copies, self._templates = {}, {}
-        together = submissions if known.kinds is CarrierKinds.AUTO else ()
-        self._alike = Counter(template_of(p) for submission in together for p in submission.pipelines)
+        self._why_copies, self.why_kind = {}, {}
         places = [self._nodes_for(submission) for submission in submissions]
-        for submission, nodes in zip(submissions, places, strict=True):
-            for pipeline, node in product(submission.pipelines, nodes):
-                template = self._template_for(pipeline, node)
-                if (self._shared(submission, pipeline, node) or known.covering(template, node)) is None:
-                    wanted.setdefault(node, []).append(_New(template, submission, pipeline))
+        alone = [
+            (submission, pipeline, node)
+            for submission, nodes in zip(submissions, places, strict=True)
+            for pipeline, node in product(submission.pipelines, nodes)
+            if self._shared(submission, pipeline, node) is None
+        ]
+        self._kinds = choose(known, [(pipeline, node) for _, pipeline, node in alone])
+        for submission, pipeline, node in alone:
+            template = self._kind_for(pipeline, node).template
+            if known.covering(template, node) is None:
+                wanted.setdefault(node, []).append(_New(template, submission, pipeline))
         anywhere = wanted.pop(None, [])
         for name, new in wanted.items():
             if name is not None:
@@ -95,15 +99,9 @@ class Queries:
         found = [*known.publish(touched), *known.start(touched)]
         return [*found, *(i for query in dropped for i in self.endings.drop(query))]
 
-    def _template_for(self, pipeline: Pipeline, node: str | None) -> Template:
-        """The same answer for all that come together: carriers are made before fragments are."""
-        if self._known.kinds is not CarrierKinds.AUTO:
-            return self._known.template_for(pipeline, node)
-        narrow = template_of(pipeline)
-        key = narrow, universal_for(pipeline), node
-        if key not in self._templates:
-            self._templates[key] = self._known.template_for(pipeline, node, self._alike[narrow])
-        return self._templates[key]
+    def _kind_for(self, pipeline: Pipeline, node: Node) -> Kind:
+        """Carriers are made before fragments are, so it was decided for all that come together."""
+        return self._kinds[key_of(pipeline, node)]
 
     def change_sink(self, name: str, sink: dict[str, str] | None) -> None:
         """The query goes on; its results go elsewhere."""
@@ -144,7 +142,7 @@ class Queries:
             if fragment is None:
                 template = self._like_now(part, pipeline)
                 carrier = next(c for c in made[node] if c.template.covers(template))
-                fragment = known.new_fragment(pipeline, node, carrier)
+                fragment = known.new_fragment(pipeline, carrier)
             links = self._links.leave(query)
             touched |= dict.fromkeys([self._state.fragments[part.fragment].carrier, fragment.carrier])
             followed += self._change_seat(part, pipeline, fragment)
@@ -221,7 +219,7 @@ class Queries:
         others, copies = [name for name in nodes if name not in first], submission.copies - len(first)
         if not others or not copies:
             return [*first, *others] or [submission.node]
-        family = self._template_for(submission.pipelines[0], submission.node).family
+        family = template_of(submission.pipelines[0]).family
         wanted = Wanted(submission.name, family, len(submission.pipelines), min(copies, len(others)))
         choice = self._places.choose(self._known, others, [wanted])[wanted.name]
         if choice.reason:
@@ -243,8 +241,11 @@ class Queries:
         for branch, (node, (select, pipeline)) in enumerate(product(nodes, enumerate(submission.pipelines))):
             fragment = self._shared(submission, pipeline, node)
             if fragment is None:
-                carrier = self._known.covering(self._template_for(pipeline, node), node)
-                fragment = self._known.new_fragment(pipeline, node, carrier)
+                kind = self._kind_for(pipeline, node)
+                carrier = self._known.covering(kind.template, node)
+                assert carrier is not None, "carriers were made before fragments"
+                fragment = self._known.new_fragment(pipeline, carrier)
+                self.why_kind[fragment.id] = kind.why
                 yield fragment.carrier
             template = self._known.carrier_of(fragment).template
             part = PartRecord(
@@ -294,9 +295,14 @@ class Queries:
         fragments = [self._state.fragments[part.fragment] for part in self._state.parts_of(query.id)]
         carriers = [self._known.carrier_of(fragment) for fragment in fragments]
         places = [f"fragment {f.id} in carrier {c.id} on {c.node}" for f, c in zip(fragments, carriers, strict=True)]
+        kinds = dict.fromkeys(
+            f"{c.id} is {c.template.family.carriers}, since {self.why_kind[f.id]}"
+            for f, c in zip(fragments, carriers, strict=True)
+            if self.why_kind.get(f.id)
+        )
         chosen = dict.fromkeys(f"{c.node} was {self._why[c.id]}" for c in carriers if self._why.get(c.id))
         copies = [self._why_copies[query.name]] if query.name in self._why_copies else []
-        why = "; ".join([REASONS.get(query.origin, "asked for"), *chosen, *copies])
+        why = "; ".join([REASONS.get(query.origin, "asked for"), *chosen, *copies, *kinds])
         text = f"query {query.name} enters as {', '.join(places)}: {why}"
         nodes = dict.fromkeys(carrier.node for carrier in carriers)
         self._known.add_history(EventKind.SUBMITTED, text, query=query.name, nodes=nodes)

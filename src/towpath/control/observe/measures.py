@@ -43,9 +43,19 @@ class CarrierMeasure:
         return self.delay_s / self.batch_s if self.batch_s > 0 else 1.0
 
 
+@dataclass(frozen=True)
+class Newest:
+    """Of a carrier's newest micro-batches."""
+
+    rows: Mapping[int, int]  # read, by number
+    state_rows: int
+    seconds: float  # that the last one took
+
+
 @dataclass
 class _Carrier:
     last_end: float
+    last_s: float = 0.0
     first: tuple[float, int] | None = None  # clock and event time when it was first heard
     behind_s: float = 0.0
     window_s: float = 0.0  # of the window under way, as the next four
@@ -85,7 +95,7 @@ class Measures:
             carrier.busy_s += event.seconds
             carrier.work_s += event.phases_ms.get(WORK, 0) / 1000
             carrier.ended.append((event.seconds, max(at - carrier.last_end, event.seconds)))
-        carrier.last_end = at
+        carrier.last_end, carrier.last_s = at, event.seconds
 
     def sampled(self, carrier: str, fragments: Iterable[int], emitted: Mapping[int, Mapping[int, int]]) -> None:
         """How many rows the fragments of a carrier emitted in some of its micro-batches: batch -> fragment -> rows."""
@@ -126,14 +136,26 @@ class Measures:
 
     def shares(self, fragments: Iterable[int]) -> dict[int, float]:
         """How a carrier's cost is split over its fragments; the shares add up to 1."""
-        weights = {f: max(self.selectivity(f), LEAST_SELECTIVITY) for f in fragments}
-        whole = sum(weights.values())
-        return {fragment: weight / whole for fragment, weight in weights.items()}
+        return shares({fragment: self.selectivity(fragment) for fragment in fragments})
+
+    def newest(self, carrier: str) -> Newest | None:
+        """What its newest micro-batches told; None before the first."""
+        found = self._carriers.get(carrier)
+        if found is None or not found.batches:
+            return None
+        return Newest(dict(found.batches), found.state_rows, found.last_s)
 
     def forget(self, carriers: set[str], fragments: set[int]) -> None:
         """Keeps only these; others have left."""
         self._carriers = {name: c for name, c in self._carriers.items() if name in carriers}
         self._selectivity = {f: s for f, s in self._selectivity.items() if f in fragments}
+
+
+def shares(selectivity: Mapping[int, float]) -> dict[int, float]:
+    """How a carrier's cost is split over its fragments, by the rows that they emit per tuple read."""
+    weights = {f: max(rows, LEAST_SELECTIVITY) for f, rows in selectivity.items()}
+    whole = sum(weights.values())
+    return {fragment: weight / whole for fragment, weight in weights.items()}
 
 
 def smoothed(before: float | None, now: float) -> float:

@@ -33,7 +33,7 @@ from towpath.plan.assignment import (
 )
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.serial import dump_pipeline
-from towpath.plan.templates import MANY_ALIKE, Family, Template, merge_all, template_of, universal_for
+from towpath.plan.templates import Family, Template, merge_all
 from towpath.schema import Catalog, SchemaClass, is_link
 
 
@@ -182,19 +182,6 @@ class ControllerState:
 
     # --- carriers ----------------------------------------------------------------------------------------------------
 
-    def template_for(self, pipeline: Pipeline, node: str | None, alike: int = 1) -> Template:
-        """What a carrier has to cover that is to run a pipeline: its shape, or whatever is universal.
-
-        A carrier with a plan of its own costs every trigger something, and a fragment in it next to nothing. So it is
-        for those that come with many alike; who comes later joins them.
-        """
-        narrow = template_of(pipeline)
-        if self.kinds is CarrierKinds.COMPILED or (wide := universal_for(pipeline)) is None:
-            return narrow
-        if self.kinds is CarrierKinds.UNIVERSAL:
-            return wide
-        return narrow if alike >= MANY_ALIKE or self.covering(narrow, node) is not None else wide
-
     def covering(self, template: Template, node: str | None) -> CarrierRecord | None:
         """A carrier that can take a shape in, on one node or on any."""
         here = (c for c in self.state.carriers.values() if not c.past and c.id not in self.broken)
@@ -283,9 +270,13 @@ class ControllerState:
 
     # --- fragments ---------------------------------------------------------------------------------------------------
 
-    def reusable(self, pipeline: Pipeline, node: str | None) -> FragmentRecord | None:
-        """A fragment with an equal signature, in a carrier that also has the columns asked for."""
-        return next((f for f in self._equal(pipeline, node) if not self.carrier_of(f).past), None)
+    def reusable(
+        self, pipeline: Pipeline, node: str | None, carriers: CarrierKinds | None = None
+    ) -> FragmentRecord | None:
+        """A fragment with an equal signature, in a carrier (of that kind) that also has the columns asked for."""
+        shared = ((f, self.carrier_of(f)) for f in self._equal(pipeline, node))
+        alike = (f for f, c in shared if not c.past and carriers in (None, c.template.family.carriers))
+        return next(alike, None)
 
     def answering(self, pipeline: Pipeline, node: str | None, asked_us: int | None) -> FragmentRecord | None:
         """One that answers from an event time on already (None: from the beginning), and be it about to catch up."""
@@ -297,12 +288,7 @@ class ControllerState:
             if has_outputs(fragment.pipeline, carrier.template, pipeline) and self._suits(carrier, node):
                 yield fragment
 
-    def new_fragment(
-        self, pipeline: Pipeline, node: str | None, carrier: CarrierRecord | None = None
-    ) -> FragmentRecord:
-        """In that carrier, else in one that covers it."""
-        carrier = carrier or self.covering(self.template_for(pipeline, node), node)
-        assert carrier is not None, "carriers were made before fragments"
+    def new_fragment(self, pipeline: Pipeline, carrier: CarrierRecord) -> FragmentRecord:
         number = next(self._fragment_ids)
         reach = max(s.range_us for s in pipeline.sources) if len(pipeline.sources) > 1 else 0
         fragment = FragmentRecord(

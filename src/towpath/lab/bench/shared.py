@@ -24,7 +24,7 @@ from towpath.runtime.carriers import BatchDone
 TELL_EVERY = 2000  # queries
 
 
-def job(folder: Path, data: Path, cores: int, trigger_ms: int, carriers: CarrierKinds = CarrierKinds.COMPILED) -> Job:
+def job(folder: Path, data: Path, cores: int, trigger_ms: int, carriers: CarrierKinds = CarrierKinds.AUTO) -> Job:
     node = EmbeddedNode.model_validate({"type": "embedded", "cores": cores, "memory": MEMORY})
     made = Job(folder / "store", trigger_ms, streams(data), {"local": node}, {}, None, ResultsDef.model_validate({}))
     return replace(made, carriers=carriers)
@@ -68,7 +68,7 @@ class SharedJob:
 
 @contextmanager
 def opened(
-    requests: SharedRequests, rate: int, cores: int, carriers: CarrierKinds = CarrierKinds.COMPILED
+    requests: SharedRequests, rate: int, cores: int, carriers: CarrierKinds = CarrierKinds.AUTO
 ) -> Iterator[SharedJob]:
     with tempfile.TemporaryDirectory(prefix="towpath-bench-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)

@@ -34,6 +34,7 @@ from towpath.verify.answer import AnswerVersion
 
 SAMPLE_ROWS = 5
 SHOWN_MOVES = 5
+PUNCTUAL_S = 3.0  # so far behind the market a carrier may be
 ARRIVING_S = 15.0  # at most, for the first moves to arrive when the market closes: a slow machine begins late
 
 
@@ -63,10 +64,30 @@ class Scene:
     resident_bytes: int = 0
 
 
+@dataclass
+class Punctuality:
+    """How soon a performance answers, and how far it falls behind. Seconds since its start."""
+
+    started: float
+    first_results_s: float | None = None  # when the first carrier had put something out
+    caught_up_s: float | None = None  # when all carriers were less than `PUNCTUAL_S` behind
+    most_behind_s: float = 0.0  # from then on, while the market was open
+
+    def note(self, now: float, begun: bool, behind_s: float | None) -> None:
+        """`behind_s` of the slowest carrier, if all have begun."""
+        if begun and self.first_results_s is None:
+            self.first_results_s = now - self.started
+        if behind_s is not None and behind_s < PUNCTUAL_S and self.caught_up_s is None:
+            self.caught_up_s = now - self.started
+        if behind_s is not None and self.caught_up_s is not None:
+            self.most_behind_s = max(self.most_behind_s, behind_s)
+
+
 class Play:
-    def __init__(self, market: Market, store: Path, cores: int) -> None:
-        """Starts Spark and everything."""
+    def __init__(self, market: Market, store: Path, cores: int, started: float) -> None:
+        """Starts Spark and everything; `started` says when the user did."""
         self._market = market
+        self.punctual = Punctuality(started)
         self._store = store
         self._running = start(market.job(store, cores))
         self._monitor = Monitor(self._running.engine.controller, Store(store))
@@ -83,6 +104,7 @@ class Play:
 
         def watch(events: list[CarrierEvent]) -> None:
             self._monitor.hear(events)
+            self._note_punctuality()
             if all(carrier.last >= 0 for carrier in self._running.engine.carriers):
                 begun.set()
             steps = {move.step for move in self._running.engine.controller.state.moves.values()}
@@ -104,6 +126,14 @@ class Play:
         self._rush()
         run_until(self._market.seconds)
         run_until(self._market.seconds + ARRIVING_S, arrived)
+
+    def _note_punctuality(self) -> None:
+        now, carriers = time.monotonic(), self._running.engine.carriers
+        reached = [c.newest_us for c in carriers if self._running.engine.controller.runs(c.id)]
+        times = [us for us in reached if us is not None]
+        open_s = min(now - self._begun, self._market.seconds)
+        behind_s = open_s - self._market.seconds_until(min(times)) if times and len(times) == len(reached) else None
+        self.punctual.note(now, bool(times), behind_s)
 
     def scene(self) -> Scene:
         figures = self._monitor.figures()

@@ -87,6 +87,7 @@ def run(
                 if phase:
                     change_queries(running, workload, phase, folder, copies)
                     move_queries(running, workload, list(nodes), phase)
+                    change_carriers(running, workload, phase)
                 arrive(workload, folder, phase)
                 disturb(running, phase)
                 settle(running)
@@ -137,6 +138,17 @@ def move_queries(running: Towpath, workload: Workload, nodes: Sequence[str], pha
         if len(nodes) > 1 and (number + phase) % 2:
             with suppress(MoveRefused):
                 running.move(name, nodes[(number + phase) // 2 % len(nodes)])
+
+
+def change_carriers(running: Towpath, workload: Workload, phase: int) -> None:
+    """Every third query sets off for a carrier of the other kind where it is; those that cannot now do not."""
+    if not workload.changing:
+        return
+    for number, name in enumerate(sorted(running.engine.controller.queries.running)):
+        if (number + phase) % 3 == 0:
+            for kind in (CarrierKinds.UNIVERSAL, CarrierKinds.COMPILED):
+                with suppress(MoveRefused):
+                    running.move(name, carriers=kind)
 
 
 def arrive(workload: Workload, folder: Path, phase: int) -> None:

@@ -60,6 +60,7 @@ class Workload:
     restarts: tuple[int, ...] = ()  # phases before which the job is stopped and started again
     added: dict[str, int] = field(default_factory=dict)  # streams that the job file has only from such a phase on
     carriers: tuple[CarrierKinds, ...] = (CarrierKinds.COMPILED,)  # what the job file says, from one start to the next
+    changing: bool = False  # queries change their kind of carrier while they run
 
     def edited(self, phase: int) -> bool:
         """Whether the job file is read before a phase."""
@@ -135,9 +136,9 @@ def random_start(rng: Random, recording: Recording) -> Start | None:
 
 
 def with_carriers(rng: Random, workload: Workload) -> Workload:
-    """Every kind of carriers, and another one after a restart."""
+    """Every kind of carriers, another one after a restart, and perhaps both kinds in turns."""
     kinds = tuple(rng.choice(list(CarrierKinds)) for _ in range(1 + len(workload.restarts)))
-    return replace(workload, carriers=kinds)
+    return replace(workload, carriers=kinds, changing=rng.choice((False, True)))
 
 
 def _random_text(rng: Random, shape: Shape) -> str:
