@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from towpath.api.checking import parse_all
+from towpath.config.network import NetworkDef
 from towpath.config.nodes import NODES
 from towpath.config.settings import Settings
 from towpath.config.steering import ControlDef
@@ -208,10 +209,12 @@ EDITS: dict[tuple[str, str], tuple[str, tuple[str, Any]]] = {
     ("", "fragments"): (REPLACED, ("fragments", "one_per_operator")),
     ("", "carriers"): (HOLDS, ("carriers", "universal")),
     ("", "results"): (HOLDS, ("results", {})),
+    ("", "network"): (HOLDS, ("network", {"distances": {"local": {"left": "20 ms"}}})),
     ("", "control"): (HOLDS, ("control", None)),
     ("stream", "source"): (REPLACED, ("streams.files.source.path", "./b")),
     ("stream", "schema"): (REPLACED, ("streams.files.schema", {**SCHEMA, "more": "double"})),
     ("stream", "time"): (REPLACED, ("streams.files.time", "made")),
+    ("stream", "node"): (HOLDS, ("streams.files.node", "left")),
     ("stream", "delay"): (HOLDS, ("streams.files.delay", "2 seconds")),
     ("stream", "idle_after"): (HOLDS, ("streams.files.idle_after", "2 seconds")),
     ("stream", "close_after"): (HOLDS, ("streams.files.close_after", "2 seconds")),
@@ -264,6 +267,9 @@ EDITS: dict[tuple[str, str], tuple[str, tuple[str, Any]]] = {
     ("sink kafka", "options"): (HOLDS, ("queries.kafka.sink.options", {"kafka.security.protocol": "SSL"})),
     ("sink console", "type"): (HOLDS, ("queries.files.sink", {"type": "console"})),
     ("sink memory", "type"): (HOLDS, ("queries.files.sink", {"type": "memory"})),
+    ("network", "distances"): (HOLDS, ("network", {"distances": {"local": {"left": "20 ms"}}})),
+    ("network", "matrix"): (HOLDS, ("network", {"matrix": "./rtt.txt"})),
+    ("network", "inject"): (HOLDS, ("network", {"distances": {"local": {"left": "20 ms"}}, "inject": True})),
     ("results", "retention"): (HOLDS, ("results.retention", "2 days")),
     **{("control", key): (HOLDS, ("control", None)) for key in ControlDef.model_json_schema()["properties"]},
 }
@@ -276,6 +282,7 @@ MODELS: dict[str, type[Settings]] = {
     **{f"sink {name}": model for name, model in SINKS.items()},
     "results": ResultsDef,
     "control": ControlDef,
+    "network": NetworkDef,
 }
 
 
@@ -305,6 +312,7 @@ def edited(place: str, value: Any) -> str:
 def test_an_edit_is_carried_out_or_said_to_change_nothing(folder: Path, section: str, key: str) -> None:
     outcome, (place, value) = EDITS[section, key]
     runs = Runs()
+    (folder / "rtt.txt").write_text("0 20\n20 0\n")
     runs.start(written(folder, dumped(BASE)))
     job, before = runs.job, {name: query.id for name, query in runs.running.items()}
     runs.start(written(folder, edited(place, value)))

@@ -13,7 +13,7 @@ from towpath.spark.inputs import TICKS_KEPT, InputPlace
 def place(folder: Path) -> InputPlace:
     (folder / "ticks").mkdir()
     signs = (folder / "drain", folder / "rejected", folder / "offsets")
-    return InputPlace(folder, folder / "files", *signs, 0, 1, lambda streams: "")
+    return InputPlace(folder, folder / "files", *signs, 0, 1, lambda streams: "", {})
 
 
 def test_ticks_are_few_and_none_has_the_name_of_another(tmp_path: Path) -> None:
