@@ -23,7 +23,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.plan.assignment import input_column
-from towpath.plan.join_class import CLASS, KEPT
+from towpath.plan.join_class import CLASS, KEPT, PARTNERS
 from towpath.plan.join_class import KEYS as LOOKUP
 from towpath.plan.slots import GROUPS, MERGED, OUTPUTS, Merge
 from towpath.plan.templates import ANY_WITH_TEXTS, Family, Template
@@ -47,6 +47,7 @@ SETTINGS = {
     "spark.sql.files.maxPartitionBytes": "16m",
 }
 JOINED_BY = ("_event", CLASS, "_key")
+KEPT_OF_BOTH = ("_from", "_keep", "_of", "_partners")
 MERGE: dict[Merge, Callable[[str], Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
 
 
@@ -112,21 +113,29 @@ def _pairs(template: Template, inputs: Sequence[DataFrame], versions: DataFrame,
     A pair that is kept in two spans is made in that of its later tuple.
     """
     left, right = (_side(template, rows, versions, table, n) for n, rows in enumerate(inputs))
-    right = right.withColumnsRenamed({name: f"{name}_right" for name in (*JOINED_BY, "_from", "_keep")})
+    right = right.withColumnsRenamed({name: f"{name}_right" for name in (*JOINED_BY, *KEPT_OF_BOTH)})
     ahead = F.col("i1__us") - F.col("i0__us")
     terms = [F.col(name) == F.col(f"{name}_right") for name in JOINED_BY]
     terms += [ahead <= F.col("_keep"), -ahead <= F.col("_keep_right")]
     terms += [F.greatest("i0__us", "i1__us") >= F.col("_from")]
+    terms += [_partners("_partners", "_of_right"), _partners("_partners_right", "_of")]
     return left.join(right, reduce(Column.__and__, terms), "inner").select(
-        CLASS, *(name for n in range(2) for name in _tuple(template, n))
+        CLASS,
+        F.col("_of").alias("i0__of"),
+        F.col("_of_right").alias("i1__of"),
+        *(name for n in range(2) for name in _tuple(template, n)),
     )
+
+
+def _partners(of_one: str, other: str) -> Column:
+    return F.getbit(of_one, F.pmod(F.col(other), F.lit(PARTNERS)).cast("int")) == 1
 
 
 def _side(template: Template, rows: DataFrame, versions: DataFrame, table: str, n: int) -> DataFrame:
     given = _told(rows.select(*_tuple(template, n), f"i{n}__stream"), versions, f"i{n}")
     wanted = given.mapInArrow(partial(kept, table, n), ddl({**_tuple(template, n), **KEPT}))
     return wanted.select(
-        _event("_until"), CLASS, F.xxhash64(*LOOKUP).alias("_key"), "_from", "_keep", *_tuple(template, n)
+        _event("_until"), CLASS, F.xxhash64(*LOOKUP).alias("_key"), *KEPT_OF_BOTH, *_tuple(template, n)
     )
 
 
