@@ -25,16 +25,15 @@ from pyspark.sql import functions as F
 from towpath.plan.assignment import input_column
 from towpath.plan.join_class import CLASS, KEPT, PARTNERS
 from towpath.plan.join_class import KEYS as LOOKUP
-from towpath.plan.slots import GROUPS, MERGED, OUTPUTS, Merge
+from towpath.plan.slots import GROUPS, MERGED, Merge
 from towpath.plan.templates import ANY_WITH_TEXTS, Family, Template
 from towpath.schema import BEFORE_1970_US, Type
 from towpath.spark.carrier import EVENT_TIME
 from towpath.spark.inputs import told_once
 from towpath.spark.types import ddl
-from towpath.spark.universal_worker import closed, filtered, kept, partials
+from towpath.spark.universal_worker import WRITTEN, closed, filtered, kept, partials
 
 # In the order in which towpath.vector gives them.
-LOG = {"_fragment": Type.INT, "_time": Type.TIMESTAMP, "_born": Type.TIMESTAMP, **OUTPUTS}
 KEYS = {"_fragment": Type.INT, "_post": Type.STRING, **GROUPS}
 PARTIALS = {"_fragment": Type.INT, "_end": Type.BIGINT, **KEYS, **{name: type_ for name, (_, type_) in MERGED.items()}}
 # A micro-batch of few rows in wide plans costs what is done for it, not for the rows.
@@ -52,14 +51,19 @@ MERGE: dict[Merge, Callable[[str], Column]] = {"sum": F.sum, "min": F.min, "max"
 
 
 def build(
-    template: Template, inputs: Sequence[DataFrame], versions: DataFrame, table: Path, banned: Sequence[int] = ()
+    template: Template,
+    inputs: Sequence[DataFrame],
+    versions: DataFrame,
+    table: Path,
+    folder: Path,
+    banned: Sequence[int] = (),
 ) -> DataFrame:
-    """As `carrier.build`; `versions` has the table's version of now, and `table` is its folder."""
+    """What a micro-batch writes into `folder`, by files; `versions` has the version of now of the table in `table`."""
     joined = len(inputs) > 1
     rows = _pairs(template, inputs, versions, str(table)) if joined else inputs[0].drop("_event")
     given = _told(rows, versions, "matched")
     if not template.family.window:
-        return given.mapInArrow(partial(filtered, str(table), joined), ddl(LOG))
+        return given.mapInArrow(partial(filtered, str(table), joined, tuple(banned), str(folder)), ddl(WRITTEN))
     tagged = given.mapInArrow(partial(partials, str(table), joined), ddl(PARTIALS))
     # What is needed when a window closes is part of the key: its fragment may have left the table by then.
     values = merged_by(template.family)
@@ -70,7 +74,7 @@ def build(
     )
     end = (F.unix_micros("_event") - F.lit(BEFORE_1970_US)).alias("_end")
     ended = merged.select(end, *KEYS, *values)
-    return ended.mapInArrow(partial(closed, tuple(banned)), ddl(LOG))
+    return ended.mapInArrow(partial(closed, tuple(banned), str(folder)), ddl(WRITTEN))
 
 
 def merged_by(family: Family) -> dict[str, Merge]:
