@@ -144,7 +144,7 @@ class SparkRuntime:
         return writers.by_spark(folder / RESULTS, banned)
 
     def _settings(self, template: Template) -> AbstractContextManager[None]:
-        return universal.settings(self._spark) if template.family.universal else nullcontext()
+        return universal.settings(self._spark, template) if template.family.universal else nullcontext()
 
     def _build(
         self,

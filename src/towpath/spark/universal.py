@@ -38,13 +38,14 @@ KEYS = {"_fragment": Type.INT, "_post": Type.STRING, **GROUPS}
 PARTIALS = {"_fragment": Type.INT, "_end": Type.BIGINT, **KEYS, **{name: type_ for name, (_, type_) in MERGED.items()}}
 # A micro-batch of few rows in wide plans costs what is done for it, not for the rows.
 SETTINGS = {
-    # Code is written for every task, looked up by its text, and becomes machine code after a minute of running.
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Small files are one task: each asks every fragment, whatever its rows are. Large ones are divided.
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.files.maxPartitionBytes": "16m",
 }
+# Code is written for every task, looked up by its text, and becomes machine code after a minute of running. A join looks
+# at each pair of tuples that may meet, so it gains more than that.
+SETTINGS_OF_ONE_INPUT = SETTINGS | {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 JOINED_BY = ("_event", CLASS, "_key")
 KEPT_OF_BOTH = ("_from", "_keep", "_of", "_partners")
 MERGE: dict[Merge, Callable[[str], Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
@@ -88,10 +89,11 @@ def merged_by(family: Family) -> dict[str, Merge]:
 
 
 @contextmanager
-def settings(spark: SparkSession) -> Iterator[None]:
+def settings(spark: SparkSession, template: Template) -> Iterator[None]:
     """What is started within this keeps the settings of universal carriers."""
-    before = {key: spark.conf.get(key, None) for key in SETTINGS}
-    for key, value in SETTINGS.items():
+    wanted = SETTINGS if len(template.family.classes) > 1 else SETTINGS_OF_ONE_INPUT
+    before = {key: spark.conf.get(key, None) for key in wanted}
+    for key, value in wanted.items():
         spark.conf.set(key, value)
     try:
         yield
