@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from towpath.arrow import arrow_schema
@@ -17,7 +18,7 @@ from towpath.plan.templates import universal_for
 from towpath.schema import Column, Stream, Type
 from towpath.spark import assignments, universal_worker
 from towpath.spark.assignments import publish
-from towpath.spark.universal_worker import closed, filtered, partials, pipeline_of, post_of
+from towpath.spark.universal_worker import FILE, closed, filtered, partials, pipeline_of, post_of
 
 COLUMNS = {"k": Type.BIGINT, "x": Type.DOUBLE, "at": Type.TIMESTAMP}
 CATALOG = {"s": Stream("s", tuple(Column(c, t) for c, t in COLUMNS.items()), "at")}
@@ -55,9 +56,14 @@ def batches(version: int, *given: tuple[int, float, int]) -> Iterator[pa.RecordB
 
 
 def found(batches: Iterator[pa.RecordBatch]) -> list[tuple]:
-    """What is not NULL in each row of a log, but for its times."""
-    seen = (row for batch in batches for row in batch.to_pylist())
+    """What is not NULL in each row of the files that were written, but for its times."""
+    files = [row[FILE] for batch in batches for row in batch.to_pylist()]
+    seen = (row for file in files for row in pq.read_table(file).to_pylist())
     return sorted(tuple(v for n, v in row.items() if v is not None and n not in ("_time", "_born")) for row in seen)
+
+
+def written(folder: Path) -> str:
+    return str(folder / "written")
 
 
 ROWS = ((1, 1.0, 1), (2, 3.0, 2), (1, 5.0, 3))
@@ -67,9 +73,16 @@ def test_a_batch_reads_the_version_that_it_was_told(tmp_path: Path) -> None:
     put(tmp_path, 1, {1: BIG})
     put(tmp_path, 2, {2: SMALL}, left=(1,))
     put(tmp_path, 3, {n: SMALL for n in range(3, 100)}, left=(2,))  # it is written anew by now
-    assert found(filtered(str(tmp_path), False, batches(1, *ROWS))) == [(1, 1), (1, 2)]
-    assert found(filtered(str(tmp_path), False, batches(2, *ROWS))) == [(2, 11)]
-    assert found(filtered(str(tmp_path), False, batches(3, *ROWS))) == [(n, 11) for n in range(3, 100)]
+    assert found(filtered(str(tmp_path), False, (), written(tmp_path), batches(1, *ROWS))) == [(1, 1), (1, 2)]
+    assert found(filtered(str(tmp_path), False, (), written(tmp_path), batches(2, *ROWS))) == [(2, 11)]
+    assert found(filtered(str(tmp_path), False, (), written(tmp_path), batches(3, *ROWS))) == [
+        (n, 11) for n in range(3, 100)
+    ]
+
+
+def test_of_banned_fragments_nothing_is_written(tmp_path: Path) -> None:
+    put(tmp_path, 1, {1: BIG, 2: BIG})
+    assert found(filtered(str(tmp_path), False, (1,), written(tmp_path), batches(1, *ROWS))) == [(2, 1), (2, 2)]
 
 
 def test_versions_that_were_replaced_long_ago_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,22 +93,22 @@ def test_versions_that_were_replaced_long_ago_leave_nothing(tmp_path: Path, monk
     put(tmp_path, 3, {101: SMALL})
     assert len(list(tmp_path.iterdir())) < kept
     with pytest.raises(FileNotFoundError):
-        found(filtered(str(tmp_path), False, batches(1, *ROWS)))
-    assert found(filtered(str(tmp_path), False, batches(3, *ROWS))) == [(100, 11), (101, 11)]
+        found(filtered(str(tmp_path), False, (), written(tmp_path), batches(1, *ROWS)))
+    assert found(filtered(str(tmp_path), False, (), written(tmp_path), batches(3, *ROWS))) == [(100, 11), (101, 11)]
 
 
 def test_what_is_compiled_is_compiled_once(tmp_path: Path) -> None:
     put(tmp_path, 1, {1: BIG})
-    found(filtered(str(tmp_path), False, batches(1, *ROWS)))
+    found(filtered(str(tmp_path), False, (), written(tmp_path), batches(1, *ROWS)))
     before = universal_worker._tables[str(tmp_path)]
     put(tmp_path, 2, {2: SMALL})
-    found(filtered(str(tmp_path), False, batches(2, *ROWS)))
+    found(filtered(str(tmp_path), False, (), written(tmp_path), batches(2, *ROWS)))
     after = universal_worker._tables[str(tmp_path)]
     assert after.fragments[1] is before.fragments[1] and after.fragments.keys() == {1, 2}
 
 
 def test_no_rows_need_no_table(tmp_path: Path) -> None:
-    assert found(filtered(str(tmp_path / "none"), False, batches(1))) == []
+    assert found(filtered(str(tmp_path / "none"), False, (), written(tmp_path), batches(1))) == []
 
 
 @pytest.mark.parametrize("most", [1, 2, 100])
@@ -109,8 +122,8 @@ def test_windows_are_closed_by_what_their_rows_say(tmp_path: Path, monkeypatch: 
     merged = parts.group_by(keys).aggregate(sums + others)
     merged = merged.rename_columns([n[:-4] if n.endswith(("_sum", "_min", "_max")) else n for n in merged.column_names])
     whole = merged.select(parts.column_names)
-    assert found(closed((), iter(whole.to_batches()))) == [(1, 1, 2), (2, 1, 2)]
-    assert found(closed((1,), iter(whole.to_batches()))) == [(2, 1, 2)]
+    assert found(closed((), written(tmp_path), iter(whole.to_batches()))) == [(1, 1, 2), (2, 1, 2)]
+    assert found(closed((1,), written(tmp_path), iter(whole.to_batches()))) == [(2, 1, 2)]
 
 
 def test_a_post_has_all_that_closing_needs_and_nothing_of_the_conditions() -> None:

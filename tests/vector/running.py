@@ -11,7 +11,7 @@ from towpath.lang import parse
 from towpath.lang.query import Query
 from towpath.plan.assignment import input_column, log_columns
 from towpath.plan.cut import plan
-from towpath.plan.join_class import CLASS, KEPT, KEYS
+from towpath.plan.join_class import CLASS, KEPT, KEYS, PARTNERS
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.serial import dump_pipeline, load_pipeline
 from towpath.plan.slots import GROUPS, MERGED, after_aggregate
@@ -77,7 +77,15 @@ def met(left: pa.Table, right: pa.Table) -> pa.Table:
     ahead = pl.col("i1__us") - pl.col("i0__us")
     latest = pl.max_horizontal("i0__us", "i1__us")
     wanted = (ahead <= pl.col("_keep")) & (-ahead <= pl.col("_keep_right")) & (latest >= pl.col("_from"))
-    return pairs.filter(wanted).drop(c for c in pairs.columns if c not in (CLASS, *_tuples(left, right))).to_arrow()
+    met = pairs.filter(wanted).filter(_partners("_partners", "_of_right"), _partners("_partners_right", "_of"))
+    streams = {"_of": "i0__of", "_of_right": "i1__of"}
+    return met.select(CLASS, *_tuples(left, right), *streams).rename(streams).to_arrow()
+
+
+def _partners(of_one: str, other: str) -> pl.Expr:
+    """Whether the bit of the other's stream is set."""
+    known = pl.struct(of_one, other)
+    return known.map_elements(lambda row: bool(row[of_one] >> row[other] % PARTNERS & 1), pl.Boolean)
 
 
 def _tuples(*sides: pa.Table) -> list[str]:

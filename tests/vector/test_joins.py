@@ -104,6 +104,29 @@ def test_a_tuple_is_kept_once_for_each_class_and_not_for_those_who_do_not_want_i
         )
 
 
+def test_a_tuple_is_kept_once_for_all_streams_it_is_paired_with() -> None:
+    pairs = ("s [RANGE 2 SECONDS] a, t", "s [RANGE 2 SECONDS] a, s", "t [RANGE 2 SECONDS] a, s")
+    queries = [
+        f"SELECT a.k FROM {pair} [RANGE 2 SECONDS] b WHERE a.k = b.k AND a.x > {n}" for n, pair in enumerate(pairs)
+    ]
+    rows = {name: table([(1, None, x, None, None, None, 1) for x in (0.5, 1.5, 2.5)]) for name in ("s", "t")}
+    made = fragments(*queries)
+    assert len({f.join_class for f in made}) == 1
+    left, right = kept(made, inputs(rows))
+    # On the left, all of s are wanted by the first query, and of t the one by the last; on the right all are.
+    assert (left.num_rows, right.num_rows) == (4, 6)
+    found = filtered(made, [met(left, right)], JoinedPairs)["_fragment"].to_pylist()
+    assert [found.count(n) for n in range(3)] == [9, 6, 3]
+
+
+def test_pairs_of_streams_that_no_query_joins_are_not_made() -> None:
+    sql = "SELECT a.k FROM s [RANGE 2 SECONDS] a, t [RANGE 2 SECONDS] b WHERE a.k = b.k AND b.x > 1"
+    back = "SELECT a.k FROM t [RANGE 2 SECONDS] a, s [RANGE 2 SECONDS] b WHERE a.k = b.k AND b.x > 1"
+    rows = {name: table([(1, None, 2.0, None, None, None, 1)]) for name in ("s", "t")}
+    left, right = kept(fragments(sql, back), inputs(rows))
+    assert (left.num_rows, right.num_rows, met(left, right).num_rows) == (2, 2, 2)
+
+
 def random_rows(rng: Random, count: int) -> pa.Table:
     days = (0, 1, 2)
     return table(

@@ -1,9 +1,13 @@
 """Join classes: what the joins of a universal carrier differ in, as data.
 
-A class is the streams of both inputs, the columns that tie them, and a magnitude of windows. Tuples are kept and meet
-by class, by key, and by *span*: event time is cut into spans as long as the magnitude. A tuple is kept in its own span,
-and in the next one too if its window reaches into it; a pair meets in the span of its later tuple. So how long a tuple
-is kept is a matter of its class, and the plan of a carrier need not know of any window.
+A class is the columns that tie both inputs, and a magnitude of windows. Tuples are kept and meet by class, by key, and
+by *span*: event time is cut into spans as long as the magnitude. A tuple is kept in its own span, and in the next one
+too if its window reaches into it; a pair meets in the span of its later tuple. So how long a tuple is kept is a matter
+of its class, and the plan of a carrier need not know of any window.
+
+Streams are not part of it, or a tuple would be kept for each pair of them. It is kept with the number of its stream and
+with those of the streams whose tuples some fragment pairs it with, 64 of which fit into a BIGINT: its *partners*. So
+few pairs are made that no fragment wants, and those go when pairs meet the fragments.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Pipeline
@@ -24,34 +29,51 @@ SHORTEST_REACH_US, REACH_FACTOR = 5_000_000, 4
 _KEYS = {Type.BIGINT: ("k_l", 3), Type.DOUBLE: ("k_d", 1), Type.STRING: ("k_s", 2)}
 KEYS = {f"{prefix}{n}": t for t, (prefix, count) in _KEYS.items() for n in range(count)}
 CLASS = "_class"
+PARTNERS = 64
+STREAMS_KEPT = 4_096
 KEPT: Mapping[str, Type] = {
     CLASS: Type.BIGINT,
     "_from": Type.BIGINT,
     "_until": Type.BIGINT,
     "_keep": Type.BIGINT,
+    "_of": Type.BIGINT,
+    "_partners": Type.BIGINT,
 } | KEYS
-"""What a tuple is kept with: its class, start and end of the span, how long some fragment wants it, and its key."""
+"""What a tuple is kept with: its class, start and end of the span, how long some fragment wants it, the number of its
+stream, a bit for each that it is paired with, and its key."""
 
 Key = tuple[ColumnRef, ColumnRef]
 
 
 @dataclass(frozen=True)
 class JoinClass:
-    streams: tuple[str, ...]
     keys: tuple[Key, ...]
     span_us: int
 
     @property
     def number(self) -> int:
         """The same in every version of a table, and after every restart: tuples are kept under it."""
-        text = repr((self.streams, self.keys, self.span_us))
-        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
+        return _number(repr((self.keys, self.span_us)))
 
 
 def join_class(pipeline: Pipeline) -> JoinClass:
     """The class of a pipeline of two sources."""
-    streams = tuple(source.stream for source in pipeline.sources)
-    return JoinClass(streams, tuple(sorted(pipeline.keys)), reach(max(s.range_us for s in pipeline.sources)))
+    return JoinClass(tuple(sorted(pipeline.keys)), reach(max(s.range_us for s in pipeline.sources)))
+
+
+@lru_cache(STREAMS_KEPT)
+def stream_number(stream: str) -> int:
+    return _number(stream)
+
+
+def partner_bit(stream: str) -> int:
+    """As a BIGINT: the last one is its sign."""
+    bit = 1 << stream_number(stream) % PARTNERS
+    return bit if bit < 1 << (PARTNERS - 1) else -bit
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 def reach(range_us: int) -> int:

@@ -6,7 +6,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from towpath.results.links import LinkIndex
 from towpath.results.log import RESULTS
 from towpath.runtime.carriers import CarrierEvent, CarrierFailed, CarrierStumbled, TriedOut
 from towpath.schema import is_link, stream_of
-from towpath.spark import assignments, trial, universal
+from towpath.spark import assignments, trial, universal, writers
 from towpath.spark.assignment_source import FORMAT, VERSION
 from towpath.spark.backlog import has_more, known_us
 from towpath.spark.carrier import build, column_types
@@ -40,6 +40,7 @@ from towpath.streams.intake import Intakes
 
 log = logging.getLogger(__name__)
 
+WRITTEN = "written"  # a folder of what workers have written, and no micro-batch has yet
 LOOK_S = 0.1
 LONGEST_REST_S = 1.0  # between two looks at the carriers of an endpoint
 
@@ -133,12 +134,17 @@ class SparkRuntime:
                 .outputMode("append")
                 .option("checkpointLocation", str(folder / "checkpoint"))
                 .trigger(processingTime=f"{self._trigger_ms} milliseconds")
-                .foreachBatch(_writer(folder / RESULTS, banned))
+                .foreachBatch(self._writer(template, folder, banned))
                 .start()
             )
 
+    def _writer(self, template: Template, folder: Path, banned: Sequence[int]) -> writers.Write:
+        if template.family.universal:
+            return writers.by_workers(folder / RESULTS, folder / WRITTEN)
+        return writers.by_spark(folder / RESULTS, banned)
+
     def _settings(self, template: Template) -> AbstractContextManager[None]:
-        return universal.settings(self._spark) if template.family.universal else nullcontext()
+        return universal.settings(self._spark, template) if template.family.universal else nullcontext()
 
     def _build(
         self,
@@ -152,7 +158,7 @@ class SparkRuntime:
         inputs = [self._open(carrier, template, n, place, cut) for n, place in enumerate(places)]
         if template.family.universal:
             version = self._spark.read.format(VERSION).option("path", str(assigned)).load()
-            return universal.build(template, inputs, version, assigned, banned)
+            return universal.build(template, inputs, version, assigned, places[0].index.parent.parent / WRITTEN, banned)
         table = (
             self._spark.read.format(FORMAT)
             .option("path", str(assigned))
@@ -415,25 +421,6 @@ class SparkRuntime:
 def _publish(folder: Path, template: Template, version: int, change: TableChange) -> None:
     columns = assignment_columns(template, column_types(template))
     assignments.publish(folder, version, columns, change, by_version=template.family.universal)
-
-
-def _writer(root: Path, banned: Sequence[int]) -> Callable[[DataFrame, int], None]:
-    """Writes a micro-batch as one directory, once: a repeated one that is there is only calculated, for its state.
-
-    Without the rows of fragments that are banned. Here and not in the carrier's plan, where Spark would move such a
-    condition below the aggregate: what is in the state already would come all the same.
-    """
-
-    def write(rows: DataFrame, batch: int) -> None:
-        target = root / f"batch={batch}"
-        if banned:
-            rows = rows.where(~rows["_fragment"].isin(list(banned)))
-        if (target / "_SUCCESS").exists():
-            rows.write.format("noop").mode("overwrite").save()
-        else:
-            rows.write.mode("overwrite").parquet(str(target))
-
-    return write
 
 
 def _needed(template: Template, alias: str) -> list[str]:

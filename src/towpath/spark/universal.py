@@ -23,42 +23,48 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.plan.assignment import input_column
-from towpath.plan.join_class import CLASS, KEPT
+from towpath.plan.join_class import CLASS, KEPT, PARTNERS
 from towpath.plan.join_class import KEYS as LOOKUP
-from towpath.plan.slots import GROUPS, MERGED, OUTPUTS, Merge
+from towpath.plan.slots import GROUPS, MERGED, Merge
 from towpath.plan.templates import ANY_WITH_TEXTS, Family, Template
 from towpath.schema import BEFORE_1970_US, Type
 from towpath.spark.carrier import EVENT_TIME
 from towpath.spark.inputs import told_once
 from towpath.spark.types import ddl
-from towpath.spark.universal_worker import closed, filtered, kept, partials
+from towpath.spark.universal_worker import WRITTEN, closed, filtered, kept, partials
 
 # In the order in which towpath.vector gives them.
-LOG = {"_fragment": Type.INT, "_time": Type.TIMESTAMP, "_born": Type.TIMESTAMP, **OUTPUTS}
 KEYS = {"_fragment": Type.INT, "_post": Type.STRING, **GROUPS}
 PARTIALS = {"_fragment": Type.INT, "_end": Type.BIGINT, **KEYS, **{name: type_ for name, (_, type_) in MERGED.items()}}
 # A micro-batch of few rows in wide plans costs what is done for it, not for the rows.
 SETTINGS = {
-    # Code is written for every task, looked up by its text, and becomes machine code after a minute of running.
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Small files are one task: each asks every fragment, whatever its rows are. Large ones are divided.
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.files.maxPartitionBytes": "16m",
 }
+# Code is written for every task, looked up by its text, and becomes machine code after a minute of running. A join looks
+# at each pair of tuples that may meet, so it gains more than that.
+SETTINGS_OF_ONE_INPUT = SETTINGS | {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 JOINED_BY = ("_event", CLASS, "_key")
+KEPT_OF_BOTH = ("_from", "_keep", "_of", "_partners")
 MERGE: dict[Merge, Callable[[str], Column]] = {"sum": F.sum, "min": F.min, "max": F.max}
 
 
 def build(
-    template: Template, inputs: Sequence[DataFrame], versions: DataFrame, table: Path, banned: Sequence[int] = ()
+    template: Template,
+    inputs: Sequence[DataFrame],
+    versions: DataFrame,
+    table: Path,
+    folder: Path,
+    banned: Sequence[int] = (),
 ) -> DataFrame:
-    """As `carrier.build`; `versions` has the table's version of now, and `table` is its folder."""
+    """What a micro-batch writes into `folder`, by files; `versions` has the version of now of the table in `table`."""
     joined = len(inputs) > 1
     rows = _pairs(template, inputs, versions, str(table)) if joined else inputs[0].drop("_event")
     given = _told(rows, versions, "matched")
     if not template.family.window:
-        return given.mapInArrow(partial(filtered, str(table), joined), ddl(LOG))
+        return given.mapInArrow(partial(filtered, str(table), joined, tuple(banned), str(folder)), ddl(WRITTEN))
     tagged = given.mapInArrow(partial(partials, str(table), joined), ddl(PARTIALS))
     # What is needed when a window closes is part of the key: its fragment may have left the table by then.
     values = merged_by(template.family)
@@ -69,7 +75,7 @@ def build(
     )
     end = (F.unix_micros("_event") - F.lit(BEFORE_1970_US)).alias("_end")
     ended = merged.select(end, *KEYS, *values)
-    return ended.mapInArrow(partial(closed, tuple(banned)), ddl(LOG))
+    return ended.mapInArrow(partial(closed, tuple(banned), str(folder)), ddl(WRITTEN))
 
 
 def merged_by(family: Family) -> dict[str, Merge]:
@@ -83,10 +89,11 @@ def merged_by(family: Family) -> dict[str, Merge]:
 
 
 @contextmanager
-def settings(spark: SparkSession) -> Iterator[None]:
+def settings(spark: SparkSession, template: Template) -> Iterator[None]:
     """What is started within this keeps the settings of universal carriers."""
-    before = {key: spark.conf.get(key, None) for key in SETTINGS}
-    for key, value in SETTINGS.items():
+    wanted = SETTINGS if len(template.family.classes) > 1 else SETTINGS_OF_ONE_INPUT
+    before = {key: spark.conf.get(key, None) for key in wanted}
+    for key, value in wanted.items():
         spark.conf.set(key, value)
     try:
         yield
@@ -112,21 +119,29 @@ def _pairs(template: Template, inputs: Sequence[DataFrame], versions: DataFrame,
     A pair that is kept in two spans is made in that of its later tuple.
     """
     left, right = (_side(template, rows, versions, table, n) for n, rows in enumerate(inputs))
-    right = right.withColumnsRenamed({name: f"{name}_right" for name in (*JOINED_BY, "_from", "_keep")})
+    right = right.withColumnsRenamed({name: f"{name}_right" for name in (*JOINED_BY, *KEPT_OF_BOTH)})
     ahead = F.col("i1__us") - F.col("i0__us")
     terms = [F.col(name) == F.col(f"{name}_right") for name in JOINED_BY]
     terms += [ahead <= F.col("_keep"), -ahead <= F.col("_keep_right")]
     terms += [F.greatest("i0__us", "i1__us") >= F.col("_from")]
+    terms += [_partners("_partners", "_of_right"), _partners("_partners_right", "_of")]
     return left.join(right, reduce(Column.__and__, terms), "inner").select(
-        CLASS, *(name for n in range(2) for name in _tuple(template, n))
+        CLASS,
+        F.col("_of").alias("i0__of"),
+        F.col("_of_right").alias("i1__of"),
+        *(name for n in range(2) for name in _tuple(template, n)),
     )
+
+
+def _partners(of_one: str, other: str) -> Column:
+    return F.getbit(of_one, F.pmod(F.col(other), F.lit(PARTNERS)).cast("int")) == 1
 
 
 def _side(template: Template, rows: DataFrame, versions: DataFrame, table: str, n: int) -> DataFrame:
     given = _told(rows.select(*_tuple(template, n), f"i{n}__stream"), versions, f"i{n}")
     wanted = given.mapInArrow(partial(kept, table, n), ddl({**_tuple(template, n), **KEPT}))
     return wanted.select(
-        _event("_until"), CLASS, F.xxhash64(*LOOKUP).alias("_key"), "_from", "_keep", *_tuple(template, n)
+        _event("_until"), CLASS, F.xxhash64(*LOOKUP).alias("_key"), *KEPT_OF_BOTH, *_tuple(template, n)
     )
 
 

@@ -6,23 +6,30 @@ same pipeline.
 
 from __future__ import annotations
 
+import atexit
 import base64
 import gc
 import json
 import os
 import time
+import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from towpath.arrow import arrow_schema
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.serial import dump_pipeline, load_pipeline
 from towpath.plan.slots import after_aggregate
+from towpath.schema import Type
 from towpath.spark.assignment_source import read_version
 
 if TYPE_CHECKING:
@@ -32,6 +39,9 @@ Batches = Iterator[pa.RecordBatch]
 P = ParamSpec("P")
 C = TypeVar("C")  # what fragments are compiled to
 
+FILE = "_file"
+WRITTEN = {FILE: Type.STRING}
+"""What steps that write give back: the files that they have written."""
 # So many rows are calculated at a time. Each time costs every fragment something, however few rows there are.
 MOST_ROWS = 250_000
 TABLES_KEPT = 16
@@ -55,6 +65,7 @@ _tables: dict[str, _Table] = {}  # those read last, by folder
 
 
 _collected_at = time.monotonic()
+atexit.register(gc.unfreeze)  # a process that ends cleans up as ever
 
 
 def _settled(step: Callable[P, Batches]) -> Callable[P, Batches]:
@@ -78,14 +89,14 @@ def _settled(step: Callable[P, Batches]) -> Callable[P, Batches]:
 
 
 @_settled
-def filtered(table: str, joined: bool, batches: Batches) -> Batches:
-    """The rows of the results log, of tuples or of pairs that a join has made."""
+def filtered(table: str, joined: bool, banned: tuple[int, ...], folder: str, batches: Batches) -> Batches:
+    """Writes the rows of the results log, of tuples or of pairs that a join has made."""
     from towpath.vector.evaluate import Filters, OneStream
     from towpath.vector.joins import JoinedPairs
 
     origin = JoinedPairs if joined else OneStream
-    for rows, program in _calculable(table, batches, "filters", lambda fragments: Filters(fragments, origin)):
-        yield from program.results(rows).to_batches()
+    given = _calculable(table, batches, "filters", lambda fragments: Filters(fragments, origin))
+    yield from _written(folder, (_without(banned, program.results(rows)) for rows, program in given))
 
 
 @_settled
@@ -110,14 +121,43 @@ def kept(table: str, side: int, batches: Batches) -> Batches:
 
 
 @_settled
-def closed(banned: tuple[int, ...], batches: Batches) -> Batches:
-    """The rows of the results log, of windows that are over; nothing is calculated of `banned` fragments."""
+def closed(banned: tuple[int, ...], folder: str, batches: Batches) -> Batches:
+    """Writes the rows of the results log, of windows that are over; nothing is calculated of `banned` fragments."""
     from towpath.vector.closing import results
 
-    for rows in _gathered(batches):
-        if banned:
-            rows = rows.filter(pc.invert(pc.is_in(rows["_fragment"], value_set=pa.array(banned, pa.int32()))))
-        yield from results(rows, pipeline_of).to_batches()
+    yield from _written(folder, (results(_without(banned, rows), pipeline_of) for rows in _gathered(batches)))
+
+
+def _without(banned: tuple[int, ...], rows: pa.Table) -> pa.Table:
+    if not banned:
+        return rows
+    return rows.filter(pc.invert(pc.is_in(rows["_fragment"], value_set=pa.array(banned, pa.int32()))))
+
+
+def _written(folder: str, tables: Iterator[pa.Table]) -> Batches:
+    """Puts rows into a file that counts once `spark/writers.py` has taken it over, and tells its name.
+
+    Given back to Spark, each row would be converted twice, in all columns of the log, and then written by its columns.
+    """
+    path = Path(folder) / f"{uuid.uuid4().hex}.parquet"
+    with ExitStack() as stack:
+        writer = None
+        for table in tables:
+            if not table.num_rows:
+                continue
+            if writer is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                writer = stack.enter_context(
+                    pq.ParquetWriter(path, table.schema, use_dictionary=_repeated(table.schema))
+                )
+            writer.write_table(table)
+    if writer is not None:
+        yield pa.RecordBatch.from_pylist([{FILE: str(path)}], schema=arrow_schema(WRITTEN))
+
+
+def _repeated(schema: pa.Schema) -> list[str]:
+    """Columns in which values come again and again."""
+    return [f.name for f in schema if f.name.startswith("_") or pa.types.is_string(f.type)]
 
 
 def _calculable(

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from towpath.arrow import arrow_schema
 from towpath.plan.assignment import input_column
-from towpath.plan.join_class import CLASS, KEPT, JoinClass, key_columns
+from towpath.plan.join_class import CLASS, KEPT, JoinClass, key_columns, partner_bit, stream_number
 from towpath.schema import STREAM
 from towpath.vector.evaluate import US, Masks, arrow, calculated, parts, prepared, rows_of_streams
 from towpath.vector.fragments import Fragment, Mask, Named, carried
@@ -28,8 +28,18 @@ class _Wanted:
     """What the fragments of one class want of an input that is one of several reasons to keep a tuple."""
 
     of: JoinClass
+    stream: str
+    partner: int  # the bit of the other stream
     masks: tuple[Mask, ...]
     range_us: int  # the longest of those who want it so
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Of every tuple, for a class: how long it is wanted by some fragment, -1 if by none, and its partners."""
+
+    longest: np.ndarray
+    partners: np.ndarray
 
 
 class Side:
@@ -52,15 +62,18 @@ class Side:
         frame = prepared(batch)
         keys = list(dict.fromkeys(named for columns in self._keys.values() for named in columns.values()))
         values = calculated(frame, [*self._masks.conditions, *keys], self._fragments)
-        of_stream = rows_of_streams(frame[stream], (w.of.streams[self._side] for w in self._wanted))
-        candidates = [of_stream[w.of.streams[self._side]] for w in self._wanted]
+        of_stream = rows_of_streams(frame[stream], (w.stream for w in self._wanted))
+        candidates = [of_stream[w.stream] for w in self._wanted]
         taken = self._masks.taken(candidates, values[: len(self._masks.conditions)])
         key_values = dict(zip(keys, values[len(self._masks.conditions) :], strict=True))
         times = frame[f"{self._alias}_{US}"].to_numpy()
+        streams = np.zeros(frame.height, np.int64)
+        for name, mine in of_stream.items():
+            streams[mine] = stream_number(name)
         found = []
-        for of, keep in self._longest(taken, frame.height):
-            mine = {name: key_values[named] for name, named in self._keys[of].items()}
-            found.append(_copies(of, keep, times, mine))
+        for of, keep in self._of_classes(taken, frame.height):
+            keys_of = {name: key_values[named] for name, named in self._keys[of].items()}
+            found.append(_copies(of, keep, times, streams, keys_of))
         rows = np.concatenate([rows for rows, _ in found]) if found else np.empty(0, np.int64)
         kept = pa.concat_tables([_KEPT.empty_table(), *(table for _, table in found)])
         tuples = batch.drop_columns(stream).take(pa.array(rows))
@@ -68,21 +81,25 @@ class Side:
             tuples = tuples.append_column(kept.schema.field(name), kept[name])
         return tuples
 
-    def _longest(self, taken: Iterator[np.ndarray], height: int) -> Iterator[tuple[JoinClass, np.ndarray]]:
-        """For how long each tuple is wanted by some fragment of a class; -1 if by none."""
-        found: dict[JoinClass, np.ndarray] = {}
+    def _of_classes(self, taken: Iterator[np.ndarray], height: int) -> Iterator[tuple[JoinClass, _Kept]]:
+        found: dict[JoinClass, _Kept] = {}
         # The longest come last.
-        for wanted, rows in zip(self._wanted, taken, strict=True):
-            found.setdefault(wanted.of, np.full(height, -1, np.int64))[rows] = wanted.range_us
+        for wanted, mask in zip(self._wanted, taken, strict=True):
+            if wanted.of not in found:
+                found[wanted.of] = _Kept(np.full(height, -1, np.int64), np.zeros(height, np.int64))
+            rows = np.flatnonzero(mask)
+            found[wanted.of].longest[rows] = wanted.range_us
+            found[wanted.of].partners[rows] |= wanted.partner
         yield from found.items()
 
 
 def _wanted(fragments: Iterable[Fragment], side: int) -> list[_Wanted]:
-    longest: dict[tuple[JoinClass, tuple[Mask, ...]], int] = {}
+    longest: dict[tuple[JoinClass, str, int, tuple[Mask, ...]], int] = {}
     for fragment in fragments:
-        key, range_us = (fragment.join_class, fragment.side_masks(side)), fragment.pipeline.sources[side].range_us
-        longest[key] = max(range_us, longest.get(key, 0))
-    return sorted((_Wanted(of, masks, us) for (of, masks), us in longest.items()), key=lambda w: w.range_us)
+        mine, other = fragment.pipeline.sources[side], fragment.pipeline.sources[1 - side]
+        key = (fragment.join_class, mine.stream, partner_bit(other.stream), fragment.side_masks(side))
+        longest[key] = max(mine.range_us, longest.get(key, 0))
+    return sorted((_Wanted(*key, us) for key, us in longest.items()), key=lambda w: w.range_us)
 
 
 def _keys(fragment: Fragment, side: int) -> Iterator[tuple[str, Named]]:
@@ -95,9 +112,10 @@ def _keys(fragment: Fragment, side: int) -> Iterator[tuple[str, Named]]:
 
 
 def _copies(
-    of: JoinClass, keep: np.ndarray, times: np.ndarray, keys: dict[str, pl.Series]
+    of: JoinClass, kept: _Kept, times: np.ndarray, streams: np.ndarray, keys: dict[str, pl.Series]
 ) -> tuple[np.ndarray, pa.Table]:
     """The numbers of the rows that are kept for a class, and what they are kept with. NULL is equal to nothing."""
+    keep = kept.longest
     for values in keys.values():
         if values.null_count():
             keep = np.where(values.is_null().to_numpy(), -1, keep)
@@ -112,6 +130,8 @@ def _copies(
         "_from": pa.array(until - of.span_us),
         "_until": pa.array(until),
         "_keep": pa.array(keep[rows]),
+        "_of": pa.array(streams[rows]),
+        "_partners": pa.array(kept.partners[rows]),
         **{name: arrow(values.gather(rows)) for name, values in keys.items()},
     }
     nothing = {f.name: pa.nulls(len(rows), f.type) for f in _KEPT}
@@ -119,10 +139,10 @@ def _copies(
 
 
 class JoinedPairs:
-    """Pairs of tuples that met: each fragment is asked about those of its class whose times its windows admit."""
+    """Pairs of tuples that met: each fragment is asked about those of its class, streams and windows."""
 
     def __init__(self, fragments: Sequence[Fragment]) -> None:
-        self._asked = [(f.join_class.number, *(s.range_us for s in f.pipeline.sources)) for f in fragments]
+        self._asked = [_asked(f) for f in fragments]
 
     def latest(self, frame: pl.DataFrame) -> np.ndarray:
         return np.maximum(*_times(frame))
@@ -131,16 +151,29 @@ class JoinedPairs:
         return np.minimum(*_times(frame))
 
     def candidates(self, frame: pl.DataFrame) -> Sequence[np.ndarray]:
-        latest, classes = self.latest(frame), frame[CLASS].to_numpy()
+        latest = self.latest(frame)
         # How long each tuple must be available for the pair to be one.
         ages = [latest - times for times in _times(frame)]
-        found: dict[tuple[int, ...], np.ndarray] = {}
-        for number, *ranges in dict.fromkeys(self._asked):
-            inside = classes == number
-            for age, range_us in zip(ages, ranges, strict=True):
-                inside = inside & (age <= range_us)
-            found[number, *ranges] = inside
-        return [found[asked] for asked in self._asked]
+        found: dict[_Term, np.ndarray] = {}
+        together: dict[tuple[_Term, ...], np.ndarray] = {}
+        for terms in dict.fromkeys(self._asked):
+            for term in terms:
+                if term not in found:
+                    column, value = term
+                    found[term] = (
+                        ages[column] <= value if isinstance(column, int) else frame[column].to_numpy() == value
+                    )
+            together[terms] = np.logical_and.reduce([found[term] for term in terms])
+        return [together[terms] for terms in self._asked]
+
+
+_Term = tuple[str | int, int]  # a column and its value, or an input and its RANGE
+
+
+def _asked(fragment: Fragment) -> tuple[_Term, ...]:
+    sources = fragment.pipeline.sources
+    streams = ((f"i{n}__of", stream_number(s.stream)) for n, s in enumerate(sources))
+    return (CLASS, fragment.join_class.number), *streams, *((n, s.range_us) for n, s in enumerate(sources))
 
 
 def _times(frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
