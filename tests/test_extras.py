@@ -73,7 +73,13 @@ def test_the_extras_are_those_of_the_package() -> None:
 
 
 def test_everything_else_is_imported_without_them() -> None:
-    needing = ("towpath.lab.sim", "towpath.lab.reproduce", "towpath.cli.simulated", "towpath.reuse")
+    needing = (
+        "towpath.lab.sim",
+        "towpath.lab.reproduce",
+        "towpath.cli.simulated",
+        "towpath.reuse",
+        "towpath.policies.sqpr",
+    )
     needing += tuple(f"towpath.planners.{name}" for name in NEED_PLANNERS)
     files = (file.relative_to(ROOT / "src").with_suffix("") for file in (ROOT / "src" / "towpath").rglob("*.py"))
     modules = [".".join(file.parts).removesuffix(".__init__") for file in files]
@@ -148,6 +154,15 @@ def test_planners_that_lack_something_are_listed_and_compared() -> None:
         assert (outcome["failure"] is not None and PLANNERS in outcome["failure"]) == (name in NEED_PLANNERS), name
         assert (outcome["placement"] is None) == (outcome["failure"] is not None)
     assert wrong[0] == 1 and "sqrp is not a known planner" in wrong[2]
+
+
+def test_a_job_whose_policy_lacks_something_is_refused_by_check(tmp_path: Path) -> None:
+    job = tmp_path / "market.yaml"
+    job.write_text(f"{JOB.read_text()}\ncontrol: {{policy: sqpr}}\n")
+    ((code, stdout, _),) = run_all(["check", str(job), "--json"])
+    (problem,) = json.loads(stdout)["problems"]
+    assert (code, problem["where"], problem["hint"]) == (1, "control.policy", PLANNERS)
+    assert problem["message"].startswith("the policy sqpr needs the package ")
 
 
 def test_a_job_whose_planner_lacks_something_is_refused_by_check(tmp_path: Path) -> None:

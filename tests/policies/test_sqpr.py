@@ -94,16 +94,24 @@ def test_who_has_no_room_stays_and_a_node_is_asked_for() -> None:
     policy = planner(filters({"q": 0.6, "r": 0.6}, {"a": 1.0}), {"q": "a", "r": "a"})
     asked = woken(policy)
     assert moves(asked) == {}
-    assert [type(i) for i in asked] == [NeedNode, *[NeedNode] * (len(asked) - 1)]
+    assert [type(i) for i in asked] == [NeedNode, Note]
     assert "no node has room for" in str(asked[0]) and "cpu: 1.2, but it has 1" in str(asked[0])
 
 
-def test_nothing_moves_where_it_would_fill_a_node_on_the_way() -> None:
-    """The plan has r on a, in place of q, which is too large. But q has no other place, and stays."""
+def test_where_all_nodes_are_full_load_gets_more_even_and_a_node_is_asked_for() -> None:
+    policy = planner(filters(dict.fromkeys("qrtu", 0.9), {"a": 0.5, "b": 0.5}), dict(zip("qrtu", "aaab", strict=True)))
+    asked = woken(policy)
+    assert [str(i.reason).partition(":")[0] for i in asked if isinstance(i, NeedNode)] == [
+        f"no node has room for {name} any more" for name in "qrtu"
+    ]
+    assert list(moves(asked).values()) == [("a", "b")]
+
+
+def test_where_all_nodes_are_full_alike_nothing_moves() -> None:
     policy = planner(filters({"q": 0.95, "r": 0.8}, {"a": 0.9, "b": 0.7}), {"q": "a", "r": "b"})
     assert woken(policy) == [
         NeedNode("no node has room for q any more: node a: cpu: 0.95, but it has 0.9"),
-        Note("f.r stay: something would be full on the way, with the old node and the new one at work"),
+        Note("q, r stay: planned again, the objective would be better by 0.0%"),
     ]
 
 

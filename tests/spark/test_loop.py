@@ -39,6 +39,7 @@ HEARS = {
     "zhou": MOVED | {"Arrived", "NodeLost"},
     "replan": MOVED,
     "sbon": MOVED | {"Arrived", "NodeLost"},
+    "sqpr": MOVED,
 }
 ANYWHERE = ("local", "other", "auto1")
 # Whatever the load is, it is too much.

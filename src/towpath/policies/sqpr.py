@@ -7,7 +7,7 @@ old node and the new one work side by side.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from towpath.errors import Mistake, PolicyError
@@ -17,10 +17,10 @@ from towpath.placement.problem import Placement, Problem
 from towpath.placement.statistics import OperatorStatistics, Statistics
 from towpath.policies.replan import differences
 from towpath.reuse.admission import SolveLimits
-from towpath.reuse.allocation import AllocatedRun
+from towpath.reuse.allocation import AllocatedRun, Allocation, use
 from towpath.reuse.check import resources
 from towpath.reuse.fragments import RULES, of_problem
-from towpath.reuse.replanning import at_once, replan, to_replan
+from towpath.reuse.replanning import Replanned, at_once, replan, to_replan
 from towpath.reuse.system import System
 from towpath.runtime.actors import (
     Actors,
@@ -74,6 +74,7 @@ class Planner:
         self._operators: dict[str, OperatorStatistics] = {}
         self._wanted: dict[str, Move] = {}  # by fragment, moves that have yet to begin
         self._moving: set[str] = set()
+        self._share = options.most_load  # of a node's cpu, what queries may take
         self._last = ""  # of the queries that were planned again
         first = of_problem(problem).system
         self._keep(first, first.request)
@@ -100,6 +101,7 @@ class Planner:
     def _look(self, at: float) -> list[PolicyInstruction]:
         if self._moving:
             return [Note(f"nothing is planned again: {len(self._moving)} moves of the last plan are under way")]
+        self._share = self._options.most_load
         measured = self._measured(at)
         now = of_problem(measured)
         current = now.allocation(self._placement)
@@ -109,20 +111,28 @@ class Planner:
         if not some:
             return []
         self._last = list(some)[-1]
-        rules = replace(RULES, weights=_weights(now.system))
-        planned = replan(now.system, current, list(some), SolveLimits(self._options.seconds / len(some)), rules)
+        full = any(resources(now.system, current))
+        planned = self._planned(now.system, current, some)
         self._keep(now.system, some)
-        # A query that has no room any more is not dropped: it stays where it is.
         short = [NeedNode(f"no node has room for {name} any more: {found[name]}") for name in planned.lost]
+        if planned.lost:
+            # Nobody is dropped here. What the fullest node has to do is the limit then, and load gets more even.
+            self._share, full = self._share * _highest(now.system, current), False
+            measured = self._measured(at)
+            now = of_problem(measured)
+            planned = self._planned(now.system, current, some)
         after = Placement({**self._placement.nodes, **now.placement(planned.allocation, {}).nodes})
         better = self._share_saved(measured, after, _weights(now.system))
-        full = any(resources(now.system, current))
         if not full and better < self._options.gain:
             names = ", ".join(some)
             return [*short, Note(f"{names} stay: planned again, the objective would be better by {better:.1%}")]
         why = "; ".join(f"{name}: {reason}" for name, reason in list(some.items())[:TOLD])
         self._wanted = {move.fragment: move for move in differences(self._placement, after, f"planned again, {why}")}
         return [*short, *self._next_moves(at)]
+
+    def _planned(self, system: System, current: Allocation, queries: Collection[str]) -> Replanned:
+        limits = SolveLimits(self._options.seconds / len(queries))
+        return replan(system, current, list(queries), limits, replace(RULES, weights=_weights(system)))
 
     def _next_turn(self, query: str) -> tuple[bool, str]:
         return query <= self._last, query
@@ -155,8 +165,7 @@ class Planner:
 
     def _limited(self, problem: Problem) -> Problem:
         """Nodes have what queries may take of them."""
-        share = self._options.most_load
-        nodes = tuple(replace(node, cpu=node.cpu * share) for node in problem.cluster.nodes)
+        nodes = tuple(replace(node, cpu=node.cpu * self._share) for node in problem.cluster.nodes)
         return replace(problem, cluster=replace(problem.cluster, nodes=nodes), current=self._placement)
 
     def _estimated(self, now: System) -> System:
@@ -170,6 +179,12 @@ class Planner:
         streams, operators = now.related(s for name in names for s in now.request[name].streams)
         self._loads |= {name: now.operator[name].load for name in operators}
         self._bytes |= {name: now.stream[name].bytes for name in streams}
+
+
+def _highest(system: System, allocation: Allocation) -> float:
+    """The load of the fullest node, as a share of what queries may take there."""
+    loads = zip(system.cluster.nodes, use(system, allocation).load.tolist(), strict=True)
+    return max(load / node.cpu for node, load in loads if node.cpu > 0)
 
 
 def _weights(system: System) -> SqprWeights:
