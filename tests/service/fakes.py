@@ -20,6 +20,7 @@ from towpath.service.messages import (
     NodeStatus,
     QueryStatus,
     Submit,
+    WayStatus,
     Withdraw,
 )
 from towpath.service.request_queue import RequestQueue
@@ -41,6 +42,7 @@ class FakeVerbs:
         self.state = "open"
         self.troubles: list[str] = []
         self.aside: dict[str, str] = {}
+        self.ways: list[WayStatus] = []
         self.looks = 1000  # at the status, before the job ends
 
     def status(self) -> JobStatus:
@@ -62,6 +64,7 @@ class FakeVerbs:
             store="/job.store",
             pid=1,
             nodes=[self._node("left"), NodeStatus("right", "embedded", "open", 0, 0, 0.0)],
+            ways=self.ways,
             moves=[self._move],
             troubles=self.troubles,
             aside=self.aside,
