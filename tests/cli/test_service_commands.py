@@ -14,7 +14,7 @@ from service.fakes import FakeVerbs, service
 from towpath.cli import main
 from towpath.control.journal.journal import Journal
 from towpath.control.state.history import Entry, EventKind
-from towpath.service.messages import Drain, Migrate, Submit, Withdraw
+from towpath.service.messages import Drain, Migrate, Submit, WayStatus, Withdraw
 from towpath.service.service_file import read
 from towpath.store.layout import Store
 
@@ -42,6 +42,13 @@ def test_status(store: Path) -> None:
     assert all(word in shown for word in ("left", "embedded", "filter", "1970-01-01 00:00:01", "warming", "asked for"))
     status = json.loads(run("status", store, "--json").stdout)
     assert (status["queries"], [node["name"] for node in status["nodes"]]) == (1, ["left", "right"])
+
+
+def test_what_flows_between_nodes_is_shown_with_how_far_they_are_apart(store: Path, verbs: FakeVerbs) -> None:
+    assert "latency" not in run("status").stdout
+    verbs.ways = [WayStatus("left", "right", 0.0204, "measured", 12_345.6, 3, None)]
+    assert "left right 20.4 ms measured 3 12,346 -" in " ".join(run("status").stdout.replace("│", " ").split())
+    assert json.loads(run("status", "--json").stdout)["ways"][0]["latency_s"] == 0.0204
 
 
 def test_what_fails_is_shown(store: Path, verbs: FakeVerbs) -> None:

@@ -20,6 +20,7 @@ from towpath.service.messages import (
     NodeStatus,
     QueryStatus,
     Submit,
+    WayStatus,
     Withdraw,
 )
 from towpath.service.request_queue import RequestQueue
@@ -52,6 +53,7 @@ class FakeVerbs:
         self.state = "open"
         self.troubles: list[str] = []
         self.aside: dict[str, str] = {}
+        self.ways: list[WayStatus] = []
         self.looks = 1000  # at the status, before the job ends
 
     def status(self) -> JobStatus:
@@ -73,6 +75,7 @@ class FakeVerbs:
             store="/job.store",
             pid=1,
             nodes=[self._node("left"), NodeStatus("right", "embedded", "open", 0, 0, 0.0)],
+            ways=self.ways,
             moves=[self._move],
             troubles=self.troubles,
             aside=self.aside,

@@ -43,8 +43,8 @@ SETTINGS = {
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.files.maxPartitionBytes": "16m",
 }
-# Code is written for every task, looked up by its text, and becomes machine code after a minute of running. A join looks
-# at each pair of tuples that may meet, so it gains more than that.
+# Code is written for every task, looked up by its text, and becomes machine code after a minute of running. A join
+# looks at each pair of tuples that may meet, so it gains more than that.
 SETTINGS_OF_ONE_INPUT = SETTINGS | {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 JOINED_BY = ("_event", CLASS, "_key")
 KEPT_OF_BOTH = ("_from", "_keep", "_of", "_partners")
