@@ -95,6 +95,16 @@ def test_a_limit_that_is_just_reached_is_kept() -> None:
     assert check(problem, placed("upper:n1 lower:n2")) == []
 
 
+def test_a_medium_that_is_too_full() -> None:
+    nodes = Node("n1"), Node("n2")
+    for medium, found in (
+        (3000, []),
+        (2999, ["network: medium: 3,000 bytes per second between all nodes, but it has 2,999"]),
+    ):
+        problem = replace(fig1(), cluster=Cluster(nodes, Network(medium=medium)))
+        assert [str(v) for v in check(problem, placed("upper:n2 lower:n1"))] == found
+
+
 def test_links_that_are_too_full() -> None:
     links = (NetworkLink("n1", "n2", bandwidth=999), NetworkLink("n2", "n1", bandwidth=999))
     problem = replace(fig1(), cluster=Cluster((Node("n1"), Node("n2")), Network(links=links)))

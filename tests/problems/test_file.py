@@ -64,7 +64,7 @@ def test_every_key(tmp_path: Path) -> None:
     small = Node("small1", 0.5, 2e9, 12.5e6, 125e6, {"rack": "a", "fast": True, "age": 3}, 5e-6)
     assert problem.cluster.nodes == (small, replace(small, name="small2"), Node("core"))
     network = problem.cluster.network
-    assert (network.latency, network.bandwidth) == (0.001, 1e6)
+    assert (network.latency, network.bandwidth, network.medium) == (0.001, 1e6, 4e6)
     assert network.links == (
         NetworkLink("small1", "core", 0.004, 1e6),
         NetworkLink("core", "small1", 0.004, 1e6),

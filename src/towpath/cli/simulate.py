@@ -37,7 +37,7 @@ LINE_EVERY_S = 5.0  # where there is no terminal to draw a bar on
 @click.option("--arrivals", type=click.Choice(["constant", "poisson"]), default="constant", show_default=True)
 @click.option("--service", type=click.Choice(["fixed", "exponential", "uniform"]), default="fixed", show_default=True)
 @click.option(
-    "--move", type=click.Choice(["pause", "fence"]), default="pause", show_default=True, help="How they move."
+    "--move", type=click.Choice(["pause", "drain", "fence"]), default="pause", show_default=True, help="How they move."
 )
 @click.option(
     "--latencies",
@@ -69,7 +69,7 @@ def command(
     settings: tuple[str, ...],
     arrivals: Literal["constant", "poisson"],
     service: Literal["fixed", "exponential", "uniform"],
-    move: Literal["pause", "fence"],
+    move: Literal["pause", "drain", "fence"],
     slices: Path | None,
     slice_seconds: float,
     window: float,

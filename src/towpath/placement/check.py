@@ -102,7 +102,14 @@ def _resources(problem: Problem, used: Usage) -> Iterator[Violation]:
         limit = np.array(limits)
         for n in np.flatnonzero(_exceeds(taken, limit)):
             yield Violation(kind, f"node {nodes[n].name}", _too_much(kind, taken[n], limit[n], unit))
+    yield from _medium(problem, used)
     yield from _links(problem, used)
+
+
+def _medium(problem: Problem, used: Usage) -> Iterator[Violation]:
+    taken, limit = float(used.bytes.sum()), problem.cluster.network.medium
+    if _exceeds(np.array([taken]), np.array([limit]))[0]:
+        yield Violation("medium", "network", _too_much("medium", taken, limit, "bytes per second between all nodes"))
 
 
 def _links(problem: Problem, used: Usage) -> Iterator[Violation]:

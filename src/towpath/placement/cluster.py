@@ -40,6 +40,7 @@ class Network:
 
     latency: float = 0.0
     bandwidth: float = inf
+    medium: float = inf  # bytes per second of the one medium that everything between nodes takes turns on
     links: tuple[NetworkLink, ...] = ()
     latencies: NDArray[np.float32] | None = None  # seconds, by position in the cluster's nodes; NaN is unknown
     # Row by target, column by source: the node that a packet goes to next, itself at the target; None if unknown.

@@ -16,7 +16,7 @@ from towpath.placement.problem import EVERYWHERE, Fragment, Operator, PlacementQ
 from towpath.placement.violation import Violation, some
 
 _COUNTS_FROM = {"copies": 1}  # the other numbers start at 0
-_MAY_BE_INFINITE = ("memory", "bandwidth", "bandwidth_in", "bandwidth_out")
+_MAY_BE_INFINITE = ("memory", "medium", "bandwidth", "bandwidth_in", "bandwidth_out")
 
 
 def validate(problem: Problem) -> list[Violation]:

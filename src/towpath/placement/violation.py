@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Resource = Literal["cpu", "memory", "bandwidth in", "bandwidth out", "link"]
+Resource = Literal["cpu", "memory", "bandwidth in", "bandwidth out", "medium", "link"]
 OfPlacement = Literal["missing", "partly placed", "refused", "copies", "pinned", "input", "query plan"]
 OfProblem = Literal["name", "number", "connection", "cycle", "empty", "contradiction"]
 Unknown = Literal["unknown fragment", "unknown node", "unknown query", "unknown stream", "unknown input"]

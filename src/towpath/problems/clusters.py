@@ -50,7 +50,7 @@ def _network(reader: ProblemReader, section: Any, nodes: int) -> Network:
         return Network()
     links = tuple(_links(reader, entry))
     matrices = _latencies(reader, entry, nodes), _next_hops(reader, entry, nodes), _positions(reader, entry, nodes)
-    return Network(entry.latency, entry.bandwidth, links, *matrices)
+    return Network(entry.latency, entry.bandwidth, entry.medium, links, *matrices)
 
 
 def _links(reader: ProblemReader, network: NetworkEntry) -> list[NetworkLink]:

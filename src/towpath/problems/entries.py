@@ -59,6 +59,7 @@ class LinkEntry(Settings):
 class NetworkEntry(Settings):
     latency: Seconds = Field(0.0, ge=0)
     bandwidth: BytesPerSecond = Field(math.inf, gt=0)
+    medium: BytesPerSecond = Field(math.inf, gt=0)
     links: Any = None  # read one by one, or from a table
     latencies: str | None = None
     next_hops: str | None = None

@@ -7,8 +7,20 @@ from dataclasses import replace
 import pytest
 
 from towpath.lab.reproduce import get, silent
-from towpath.lab.reproduce.dcape.connections import PLAN, counted
-from towpath.lab.reproduce.dcape.redistribution import RedistributionCase, measure
+from towpath.lab.reproduce.dcape.plan2 import PLAN, counted
+from towpath.lab.reproduce.dcape.redistribution import (
+    MEMORY,
+    MOVED,
+    OUTPUT_RATE,
+    PLANNERS,
+    SETTINGS,
+    SHUTTLE,
+    STATIC,
+    RedistributionCase,
+    RedistributionSeen,
+    measure,
+    statements,
+)
 from towpath.lab.reproduce.dcape.setting import plan
 from towpath.placement.flows import operator_rates
 from towpath.problems.generate.dcape import dcape
@@ -18,7 +30,8 @@ def test_connections_of_plan_2() -> None:
     report = get("dcape-connections")("tiny", [0], silent)
     grouping, round_robin, *_ = report.statements
     assert (grouping.ours, grouping.holds) == (8, True)
-    assert (round_robin.ours, round_robin.holds) == (23, False)
+    assert (round_robin.ours, round_robin.holds) == (17, True)
+    assert [row[2:] for row in report.tables[0].rows[1:3]] == [(17, 12, 3, 8), (23, 18, 3, 8)]
     assert report.explained
     assert report == get("dcape-connections")("tiny", [0], silent)
 
@@ -28,12 +41,17 @@ def test_pieces_and_cuts_agree() -> None:
     assert found.pieces - 1 + PLAN.streams == found.round_robin
 
 
-def test_one_processor_lacks_a_fifth_of_what_plan_2_needs() -> None:
-    """The calibration: 1 / 1.25 of the results come out when nothing else binds."""
+def test_plan_2_is_the_one_of_figures_5_2_and_5_3_in_the_simulations_too() -> None:
+    found = counted(plan("2", 3))
+    assert (found.round_robin, found.pieces, found.joins_together, found.grouping) == (17, 12, 3, 8)
+
+
+def test_one_processor_can_do_two_fifths_of_what_plan_2_needs() -> None:
+    """The calibration: 1 / 2.5 of the results come out when nothing else binds."""
     case = RedistributionCase("2", 1, "grouping", "static", 60.0, 60.0, 0)
     rates = operator_rates(plan("2", 1))
     wanted = 60 * max(rate.rate_out for rate in rates.values())
-    assert measure(case).tuples / wanted == pytest.approx(1 / 1.25, rel=0.05)
+    assert measure(case).tuples / wanted == pytest.approx(1 / 2.5, rel=0.1)
 
 
 def test_throughput_at_tiny_scale() -> None:
@@ -44,10 +62,35 @@ def test_throughput_at_tiny_scale() -> None:
 
 
 def test_a_join_that_moves_to_and_fro_costs_nothing() -> None:
-    case = RedistributionCase("2", 2, "grouping", "shuttle", 40.0, 5.0, 0, window=2.0, speed=3.0)
+    case = RedistributionCase("2", 2, "grouping", "shuttle", 40.0, 5.0, 0, window=2.0, speed=6.0)
     moved, still = measure(case), measure(replace(case, policy="static"))
     assert moved.moves >= 5
     assert moved.tuples == pytest.approx(still.tuples, rel=0.01)
+
+
+def seen(tuples: float, moves: int = 0) -> RedistributionSeen:
+    return RedistributionSeen(tuples, moves)
+
+
+@pytest.mark.parametrize(("dealt", "grouped", "verdict"), [(160.0, 107.0, True), (140.0, 103.0, False)])
+def test_what_redistribution_brings_can_be_too_little(dealt: float, grouped: float, verdict: bool) -> None:
+    found = {
+        (name, n, planner, policy): [seen(100.0), seen(100.0)]
+        for name, n, _ in SETTINGS
+        for planner in PLANNERS
+        for policy in (STATIC, OUTPUT_RATE)
+    }
+    for name, n, _ in SETTINGS:
+        more = 3 if verdict else 1
+        found[name, n, "round_robin", MEMORY] = [seen(dealt, more), seen(dealt, more)]
+        found[name, n, "grouping", MEMORY] = [seen(grouped, 1), seen(grouped, 1)]
+    for speed in ("6", "1"):
+        found[f"{MOVED}{speed}", 2, "grouping", STATIC] = [seen(100.0), seen(100.0)]
+        found[f"{MOVED}{speed}", 2, "grouping", SHUTTLE] = [seen(100.0 if verdict else 90.0, 9)] * 2
+    even, overloaded, *of_policies = statements(found)
+    assert [even.holds, overloaded.holds] == [verdict] * 2
+    assert [s.holds for s in of_policies] == [None] * 3 + [verdict] * 3
+    assert all("not testable" in s.claim for s in of_policies[:3])  # nothing ever moved
 
 
 def test_the_degradation_policy_acts_on_a_backlog() -> None:

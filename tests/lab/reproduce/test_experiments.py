@@ -30,7 +30,7 @@ EXPERIMENTS = {
     "sqpr-fig7": (4, 3),
     "zhou-fig4": (4, 3),
     "zhou-fig5": (6, 2),
-    "zhou-fig6": (10, 2),
+    "zhou-fig6": (11, 2),
 }
 
 

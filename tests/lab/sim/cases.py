@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
-from towpath.lab.sim import Crash, Cut, Profile, SimulationOutcome, random_walk, simulate
+from towpath.lab.sim import Crash, Cut, Profile, SimulationOutcome, WindowJoin, random_walk, simulate
 from towpath.lab.sim.outcome import TABLES
 from towpath.placement.cluster import Cluster, Network, Node
 from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
@@ -43,9 +44,9 @@ def at_home(problem: Problem) -> Placement:
     return Placement.single({f"f{n}": f"n{n}" for n in range(len(problem.fragments))})
 
 
-def pair(rate: float = 1.0) -> Problem:
+def pair(rate: float = 1.0, medium: float = inf) -> Problem:
     """Two queries over three streams and three nodes: filters, joins, a selectivity above 1, a shared filter."""
-    network = Network(latency=0.002, bandwidth=50_000.0)
+    network = Network(latency=0.002, bandwidth=50_000.0, medium=medium)
     rates = {"s1": 100.0 * rate, "s2": 60.0 * rate, "s3": 40.0 * rate}
     streams = (
         PlacementStream("s1", "a", rates["s1"]),
@@ -120,7 +121,7 @@ def digest(outcome: SimulationOutcome) -> str:
 
 def everything() -> SimulationOutcome:
     """A run in which all there is happens."""
-    problem = pair()
+    problem = pair(medium=400_000.0)
     return simulate(
         problem,
         spread(),
@@ -130,6 +131,7 @@ def everything() -> SimulationOutcome:
         profile={"s1": Profile("poisson", ((1.0, 2.0), (2.0, 1.0)))},
         service={"p.j": "exponential", "r.j": "uniform"},
         faults=[Crash(2.85, "c", 3.1), Cut(1.8, "a", "b", 1.9), *random_walk(problem.cluster, 0.5, 3.0, 0.2)],
+        joins={"r.j": WindowJoin(0.5, 0.001, 2e-5, 1e-6)},
         record=0.5,
     )
 

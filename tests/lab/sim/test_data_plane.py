@@ -7,9 +7,9 @@ import pytest
 
 from lab.sim.cases import at_home, pair, queue, queues, spread
 from lab.sim.reference import Reference, emitted, mix, seed_of, seed_of_operator
-from towpath.lab.sim import Profile, SimulationOutcome, bursts, simulate
+from towpath.lab.sim import Profile, SimulationOutcome, WindowJoin, bursts, simulate
 from towpath.placement.cluster import Cluster, Network, Node
-from towpath.placement.problem import Placement, Problem
+from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
 
 TOGETHER = Placement.single(dict.fromkeys(("p1", "p2", "p3", "r1", "r2"), "b"))
 ALONE = Placement.single({"f0": "n0"})
@@ -115,6 +115,62 @@ def test_a_wire_carries_one_after_the_other(wire: str) -> None:
     """A tuple takes 1 ms, so a wire that is full to 80% is an M/D/1 queue, too."""
     outcome = simulate(WIRES[wire], Placement.single({"f0": "m"}), 300.0, profile=Profile("poisson"))
     assert outcome.paths["delay"][0] == pytest.approx(0.5 + 0.001 + 0.8 / (2 * 1000 * 0.2), rel=0.01)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+def test_a_medium_is_one_queue_for_all_nodes(load: float) -> None:
+    """Forty nodes that send at random, each to another: M/D/1, with 1 ms for a tuple."""
+    problem = queues(load / 40, 40)
+    nodes = (*problem.cluster.nodes, *(Node(f"m{n}", cpu=1e6) for n in range(40)))
+    problem = replace(problem, cluster=Cluster(nodes, Network(latency=0.5, medium=100_000.0)))
+    away = Placement.single({f"f{n}": f"m{n}" for n in range(40)})
+    outcome = simulate(problem, away, 400.0, profile=Profile("poisson"), record=400.0)
+    delay = np.average(outcome.paths["delay"], weights=outcome.paths["tuples"])
+    assert delay - 0.5 == pytest.approx(0.001 + load / (2 * 1000 * (1 - load)), rel=0.03)
+
+
+def test_a_medium_changes_when_and_not_what() -> None:
+    problem, stop = pair(), Profile("poisson", ((5.0, 0.0),))
+    narrow = replace(problem, cluster=replace(problem.cluster, network=Network(0.002, 50_000.0, medium=30_000.0)))
+    one, other = (simulate(p, spread(), 10.0, profile=stop, service="exponential") for p in (problem, narrow))
+    assert one.operators["given"].tolist() == other.operators["given"].tolist()
+    assert (other.nodes[other.nodes["at"] == 10.0]["queued"] == 0).all()
+    assert other.paths["delay"].max() > 5 * one.paths["delay"].max()
+
+
+def test_a_join_costs_what_its_state_makes_it_cost() -> None:
+    """Full windows: 100 and 50 tuples/s for 2 s are 200 and 100 kept; by hand from eq. 3.3."""
+    operator = Operator("j", ("l", "r"), "join", cost=1.0, selectivity=1.0)
+    problem = Problem(
+        Cluster((Node("n"),)),
+        (PlacementStream("l", "n", 100.0), PlacementStream("r", "n", 50.0)),
+        (Fragment("f", "q", (operator,)),),
+        (PlacementQuery("q", ("f",)),),
+    )
+    join = WindowJoin(2.0, work=1e-4, pair_cost=1e-6, purge_cost=1e-7)
+    outcome = simulate(problem, Placement.single({"f": "n"}), 8.0, joins={"j": join}, record=4.0)
+    # A second: 150 tuples, 100 of which meet 100 and 50 of which meet 200, and all of which look at 300.
+    expected = 150 * 1e-4 + (100 * 100 + 50 * 200) * 1e-6 + 150 * 300 * 1e-7
+    assert outcome.nodes["load"].tolist()[1] == pytest.approx(expected, rel=0.03)
+    assert outcome.operators["state_bytes"][0] == pytest.approx(300 * 100.0, rel=0.06)
+
+
+def test_a_join_keeps_more_when_one_side_lags() -> None:
+    """A slow filter before the right side: the left waits for it in the state, and each tuple costs more."""
+    operators = (Operator("slow", ("r",), cost=0.04), Operator("j", ("l", "slow"), "join", cost=1.0))
+    problem = Problem(
+        Cluster((Node("a"), Node("b"))),
+        (PlacementStream("l", "b", 50.0), PlacementStream("r", "a", 50.0)),
+        (Fragment("f", "q", operators[:1]), Fragment("g", "q", operators[1:])),
+        (PlacementQuery("q", ("f", "g")),),
+    )
+    join = WindowJoin(1.0, work=1e-4, pair_cost=1e-5, purge_cost=0.0)
+    placed = Placement.single({"f": "a", "g": "b"})
+    outcome = simulate(problem, placed, 40.0, joins={"j": join}, record=10.0)
+    # The right side comes at 25/s instead of 50/s, so after 40 s it is 20 s behind: 1,000 left tuples wait for it.
+    assert outcome.operators["state_bytes"][1] == pytest.approx((50 * (20 + 1)) * 100.0, rel=0.06)
+    load = outcome.nodes[outcome.nodes["node"] == "b"]["load"]
+    assert load.is_monotonic_increasing
 
 
 def test_handing_tuples_on_is_work() -> None:

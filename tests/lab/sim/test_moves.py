@@ -16,7 +16,7 @@ from towpath.runtime.actors import Actors, Move, MoveDone, MoveFailed
 STOP = Profile(steps=((4.5, 0.0),))  # so that everything is processed at the end
 
 
-@pytest.mark.parametrize("protocol", ["pause", "fence"])
+@pytest.mark.parametrize("protocol", ["pause", "drain", "fence"])
 def test_moves_lose_and_double_nothing(protocol: str) -> None:
     problem = pair()
     still = simulate(problem, spread(), 8.0, profile=STOP)
@@ -26,7 +26,7 @@ def test_moves_lose_and_double_nothing(protocol: str) -> None:
     assert moved.paths["tuples"].tolist() == still.paths["tuples"].tolist()
     assert moved.queries["results"].sum() == still.queries["results"].sum()
     same = moved.operators["taken"] == still.operators["taken"]
-    if protocol == "pause":
+    if protocol != "fence":
         assert same.all()
         assert moved.operators["state_bytes"].tolist() == still.operators["state_bytes"].tolist()
     else:  # both take tuples in for the length of a window; without one there is none
@@ -34,15 +34,38 @@ def test_moves_lose_and_double_nothing(protocol: str) -> None:
         assert same[moved.operators["operator"] == "p.h"].all()
 
 
-@pytest.mark.parametrize("protocol", ["pause", "fence"])
+@pytest.mark.parametrize("protocol", ["pause", "drain", "fence"])
 def test_each_tuple_comes_once_and_in_order(protocol: str) -> None:
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, str(Path(__file__).with_name("order.py")), protocol]
     told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
     assert told[0::3] == ["moves 8 failed 0"] * 2
     assert told[1::3] == ["doubled 0"] * 2
-    if protocol == "pause":  # a fence promises no order: results of the old and the new place may overtake each other
+    if protocol != "fence":  # it promises no order: results of the old and the new place may overtake each other
         assert told[2::3] == ["out of order 0"] * 2
+
+
+def test_to_drain_does_not_wait_for_what_waits_for_others() -> None:
+    """A node with 3 s of other work before it: the queue of the fragment that leaves is its own."""
+    moves = [(1.0, "p3", "a", "c")]
+    seconds = []
+    for protocol in ("pause", "drain"):
+        outcome = simulate(pair(4.0), spread(), 30.0, profile=STOP, actors=scripted(moves), move=protocol)
+        assert outcome.moves["failed"].tolist() == [""]
+        seconds.append(float(outcome.moves["seconds"][0]))
+    assert seconds[1] < 0.2 * seconds[0]
+
+
+def test_errands_do_not_overtake_tuples_that_a_network_card_takes_in() -> None:
+    """Else the old place would be closed before the last tuples that were sent to it."""
+    problem = pair()
+    nodes = tuple(replace(node, bandwidth_in=9_000.0) for node in problem.cluster.nodes)
+    slow = replace(problem, cluster=replace(problem.cluster, nodes=nodes))
+    still = simulate(slow, spread(), 12.0, profile=STOP)
+    for protocol in ("pause", "drain"):
+        moved = simulate(slow, spread(), 12.0, profile=STOP, actors=scripted(BACK_AND_FORTH), move=protocol)
+        assert (moved.moves["failed"] == "").any()
+        assert moved.paths["tuples"].tolist() == still.paths["tuples"].tolist()
 
 
 def test_the_fragment_is_where_it_was_moved() -> None:

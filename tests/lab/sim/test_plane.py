@@ -18,7 +18,7 @@ A, B = 0, 1
 )
 def test_an_errand_for_which_the_tables_grow(ask: Callable[[DataPlane], int]) -> None:
     """They are copied then, and what is written into those of before is lost."""
-    plane = DataPlane(pair(), spread(), Profile(steps=((0.0, 0.0),)), "fixed", 1)
+    plane = DataPlane(pair(), spread(), Profile(steps=((0.0, 0.0),)), "fixed", 1, {}, 1.0)
     before = len(plane.t.parcels)
     plane.t.clock[0].unused = 0
     errand = ask(plane)

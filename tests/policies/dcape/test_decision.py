@@ -99,6 +99,10 @@ def test_degradation_starts_where_it_is_worst_and_saves_connections_first() -> N
     # d to n3 (its parent j) and a to n2 (its parent b) save one each, a costs more; c is best left with d.
     assert moves(degradation, costs, Options(degraded=0.1), before)[:2] == [("a", "n2"), ("d", "n3")]
     assert moves(degradation, costs, Options(degraded=0.5), before) == []
+    # Where all are degraded, each is a target of the others.
+    all_worse = moves(degradation, table(n1=13, n2=12, n3=12), Options(degraded=0.1), before)
+    assert all_worse[:2] == [("a", "n2"), ("d", "n3")]
+    assert ("b", "n1") in all_worse or ("b", "n3") in all_worse
     falling = replace(costs, worse="falling")
     assert moves(degradation, falling, Options(degraded=0.1), before) == []
 

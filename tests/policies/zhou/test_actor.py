@@ -117,17 +117,17 @@ def moves(instructions: Sequence[object]) -> list[tuple[str, str, str]]:
 def test_a_request_is_answered_with_moves_in_the_order_of_the_categories() -> None:
     """All are native; q2's neighbour is at the receiver, the others' elsewhere."""
     coming = Coming("q2.f1", 0.2)
-    assert serve(actor(), ("n2", 0.3)) == [
+    assert serve(actor(), ("n2", 0.2)) == [
         Send("n2", coming, size(coming)),
-        Move("q2.f1", "n0", "n2", "n2 asked for 0.300"),
+        Move("q2.f1", "n0", "n2", "n2 asked for 0.200"),
     ]
 
 
 def test_several_requests_the_largest_first_until_half_of_the_load_is_gone() -> None:
     a = actor()
-    assert moves(serve(a, ("n2", 0.3), ("n1", 0.35))) == [
-        ("q0.f1", "n1", "n1 asked for 0.350"),
-        ("q2.f1", "n2", "n2 asked for 0.300"),
+    assert moves(serve(a, ("n2", 0.15), ("n1", 0.2))) == [
+        ("q0.f1", "n1", "n1 asked for 0.200"),
+        ("q2.f1", "n2", "n2 asked for 0.150"),
     ]
     assert a.handle(measured(a, 0.8, 1.2)) == []
 
@@ -143,11 +143,18 @@ def test_a_request_expires_with_a_reason() -> None:
     a = actor()
     serve(a, ("n1", 0.9))
     (note,) = a.handle(measured(a, 0.8, 2.2))
-    assert note == Note("n0 gives n1 none of 0.500: half of its load 0.800 was given away in this round")
+    assert note == Note("n0 gives n1 none of 0.500: more than half of its load 0.800 would have gone in this round")
 
 
-def test_nothing_fits() -> None:
-    assert serve(actor(), ("n1", 0.05)) == [Note("n0 gives n1 none of 0.050: no fragment is that small")]
+def test_a_request_is_satisfied_by_a_fragment_that_is_larger() -> None:
+    """ "Until the request is satisfied": the first in order goes, and only that one."""
+    assert moves(serve(actor(), ("n1", 0.05))) == [("q0.f1", "n1", "n1 asked for 0.050")]
+
+
+def test_nothing_may_move() -> None:
+    pinned = replace(PROBLEM, pinned=dict.fromkeys((f"q{n}.f{int(n < 3)}" for n in range(4)), "n0"))
+    told = serve(actor(problem=pinned), ("n1", 0.05))
+    assert told == [Note("n0 gives n1 none of 0.050: nothing here may move")]
 
 
 def test_a_pinned_fragment_stays() -> None:
@@ -158,7 +165,7 @@ def test_a_pinned_fragment_stays() -> None:
 
 def test_a_move_that_is_done_is_told() -> None:
     a, other = actor(), actor(2)
-    for to, message in sent(serve(a, ("n2", 0.3))):
+    for to, message in sent(serve(a, ("n2", 0.2))):
         assert to == "n2"
         other.handle(Arrived(1.2, "n0", message))
     assert (round(a.load.rho, 3), round(other.load.rho, 3)) == (0.6, 0.2)
@@ -172,7 +179,7 @@ def test_a_move_that_is_done_is_told() -> None:
 
 def test_a_move_that_failed_is_undone() -> None:
     a = actor()
-    serve(a, ("n2", 0.3))
+    serve(a, ("n2", 0.2))
     never = Coming("q2.f1", 0.0)
     assert a.handle(MoveFailed(1.2, "q2.f1", "n0", "n2", "n2 is down")) == [
         Send("n2", never, size(never)),
@@ -180,8 +187,8 @@ def test_a_move_that_failed_is_undone() -> None:
     ]
     assert round(a.load.rho, 3) == 0.8
     a.handle(Woken(2.0, "round"))
-    a.handle(Arrived(2.0, "n2", LoadRequest(0.3)))
-    assert moves(a.handle(measured(a, 0.8, 2.1))) == [("q2.f1", "n2", "n2 asked for 0.300")]
+    a.handle(Arrived(2.0, "n2", LoadRequest(0.2)))
+    assert moves(a.handle(measured(a, 0.8, 2.1))) == [("q2.f1", "n2", "n2 asked for 0.200")]
 
 
 def test_probing_goes_on_until_one_accepts_or_the_limit_is_reached() -> None:
@@ -194,7 +201,7 @@ def test_probing_goes_on_until_one_accepts_or_the_limit_is_reached() -> None:
     while probes := sent(now):
         ((node, message),) = probes
         assert isinstance(message, PartnerRequest)
-        assert message.probe
+        assert message.probe == 0.95
         probed.append(node)
         now = list(a.handle(Arrived(1.0, node, PartnerAnswer(message.serial, False))))
     assert len(probed) == 3
@@ -232,7 +239,7 @@ def test_a_node_that_is_back_begins_again_and_never_asks_itself() -> None:
 def test_an_end_forgets_what_the_partner_told_and_asked() -> None:
     a = actor(max1=0, max2=2)
     with_partners(a, n1=0.9, n2=0.1)
-    a.handle(Arrived(0.5, "n2", LoadRequest(0.3)))
+    a.handle(Arrived(0.5, "n2", LoadRequest(0.2)))
     a.handle(Arrived(0.5, "n2", PartnerEnd()))
     assert a.handle(measured(a, 0.8)) == [Send("n1", NodeWorkload(0.8), size(NodeWorkload(0.8)))]
 

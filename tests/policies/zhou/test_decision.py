@@ -23,10 +23,11 @@ def test_algorithm_2(own: float, partners: dict[str, float], expected: tuple[str
 
 
 def test_overloaded_with_all_partners() -> None:
-    assert all_overloaded(0.95, {"a": 0.9}, 0.9)
-    assert not all_overloaded(0.95, {"a": 0.5, "b": 1.0}, 0.9)
-    assert not all_overloaded(0.5, {"a": 1.0}, 0.9)
-    assert all_overloaded(1.0, {}, 0.9)
+    assert all_overloaded(0.95, {"a": 0.9}, 1.25)
+    assert all_overloaded(0.8, {}, 1.25)
+    assert not all_overloaded(0.95, {"a": 0.79, "b": 1.0}, 1.25)
+    assert not all_overloaded(0.5, {"a": 1.0}, 1.25)
+    assert all_overloaded(0.5, {"a": 1.0}, 2.0)
 
 
 def test_a_round_gives_half_at_most() -> None:

@@ -44,7 +44,7 @@ def test_after_the_neighbours_random_nodes_as_often_as_maximum_try() -> None:
 
 def test_a_partner_of_the_second_group_changes_over() -> None:
     p = partners()
-    assert p.requested("c", PartnerRequest(7), overloaded=False) == [("c", PartnerAnswer(7, True))]
+    assert p.requested("c", PartnerRequest(7), least=0.0) == [("c", PartnerAnswer(7, True))]
     assert groups(p) == ([], ["c"])
     assert p.select() == [("b", PartnerRequest(1))]
     assert groups(p) == (["c"], [])
@@ -52,15 +52,15 @@ def test_a_partner_of_the_second_group_changes_over() -> None:
 
 def test_the_second_group_is_bounded() -> None:
     p = partners(max2=1)
-    p.requested("x", PartnerRequest(1), overloaded=False)
-    assert p.requested("y", PartnerRequest(1), overloaded=False) == [("y", PartnerAnswer(1, False))]
-    assert p.requested("x", PartnerRequest(2), overloaded=False) == [("x", PartnerAnswer(2, True))]
+    p.requested("x", PartnerRequest(1), least=0.0)
+    assert p.requested("y", PartnerRequest(1), least=0.0) == [("y", PartnerAnswer(1, False))]
+    assert p.requested("x", PartnerRequest(2), least=0.0) == [("x", PartnerAnswer(2, True))]
 
 
 def test_two_that_ask_each_other_are_in_the_first_group() -> None:
     p = partners(max2=0)
     p.select()
-    assert p.requested("b", PartnerRequest(9), overloaded=False) == [("b", PartnerAnswer(9, True))]
+    assert p.requested("b", PartnerRequest(9), least=0.0) == [("b", PartnerAnswer(9, True))]
     assert groups(p) == (["b"], [])
     assert p.answered("b", PartnerAnswer(1, True), {}) == []
     assert groups(p) == (["b"], [])
@@ -79,7 +79,7 @@ def test_an_answer_that_comes_too_late_is_ignored() -> None:
     """b asked too, was accepted, and ended it; now its answer to the first request must not count for the second."""
     p = partners(max1=1, factors={"b": 1}, maximum_try=0)
     assert p.select() == [("b", PartnerRequest(1))]
-    p.requested("b", PartnerRequest(5), overloaded=False)
+    p.requested("b", PartnerRequest(5), least=0.0)
     p.ended("b")
     assert p.refresh() == [("b", PartnerRequest(2))]
     assert p.answered("b", PartnerAnswer(1, True), {}) == []
@@ -101,18 +101,19 @@ def test_a_probed_node_takes_the_place_of_the_heaviest() -> None:
     p.select()
     p.answered("b", PartnerAnswer(1, True), {})
     p.answered("c", PartnerAnswer(2, True), {})
-    ((found, request),) = p.probe()
+    ((found, request),) = p.probe(0.95)
     assert isinstance(request, PartnerRequest)
-    assert request.probe
+    assert request.probe == 0.95
     assert found in {"a", "x", "y"}
     assert p.answered(found, PartnerAnswer(request.serial, True), {"b": 0.9, "c": 0.95}) == [("c", PartnerEnd())]
     assert groups(p) == (["b", found], [])
 
 
-def test_an_overloaded_node_refuses_a_probe_but_no_request() -> None:
-    assert partners().requested("x", PartnerRequest(1, probe=True), overloaded=True) == [("x", PartnerAnswer(1, False))]
-    assert partners().requested("x", PartnerRequest(1, probe=True), overloaded=False) == [("x", PartnerAnswer(1, True))]
-    assert partners().requested("x", PartnerRequest(1), overloaded=True) == [("x", PartnerAnswer(1, True))]
+def test_a_probe_is_refused_by_a_node_that_has_not_clearly_less_but_no_request_is() -> None:
+    for least, accepted in ((0.95, False), (0.94, True)):
+        answer = partners().requested("x", PartnerRequest(1, probe=0.95), least)
+        assert answer == [("x", PartnerAnswer(1, accepted))]
+    assert partners().requested("x", PartnerRequest(1), 2.0) == [("x", PartnerAnswer(1, True))]
 
 
 def test_a_lost_node_is_neither_partner_nor_asked() -> None:
@@ -125,4 +126,4 @@ def test_a_lost_node_is_neither_partner_nor_asked() -> None:
 
 def test_without_a_first_group_nobody_is_asked() -> None:
     p = partners(max1=0, max2=0)
-    assert p.select() == p.refresh() == p.probe() == []
+    assert p.select() == p.refresh() == p.probe(0.95) == []

@@ -35,7 +35,7 @@ def test_categories_in_order_then_density() -> None:
         for inner in (4, 2, 3, 1)
         for which, size in (("b", 200.0), ("a", 100.0))
     ]
-    chosen = select(all_of_them, "s", "r", 100.0, ORDERS["data_flow_aware"])
+    chosen = select(all_of_them, "s", "r", 100.0, 100.0, ORDERS["data_flow_aware"])
     assert [c.fragment for c in chosen] == [f"{o}{i}{w}" for o in (1, 2, 3) for i in (1, 2, 3, 4) for w in "ab"]
 
 
@@ -55,7 +55,7 @@ THREE = [
     ],
 )
 def test_the_three_orders(order: str, expected: list[str]) -> None:
-    assert [c.fragment for c in select(THREE, "s", "r", 1.0, ORDERS[order])] == expected
+    assert [c.fragment for c in select(THREE, "s", "r", 1.0, 1.0, ORDERS[order])] == expected
 
 
 def test_load_density() -> None:
@@ -63,12 +63,23 @@ def test_load_density() -> None:
     assert candidate("f", load=0.2, size=0).density == 0.2
 
 
-def test_what_is_too_large_is_passed_over() -> None:
-    chosen = select(THREE, "s", "r", 0.35, ORDERS["elementary"])
-    assert [c.fragment for c in chosen] == ["native and dense"]
-    chosen = select(THREE, "s", "r", 0.25, ORDERS["elementary"])
-    assert [c.fragment for c in chosen] == ["foreign"]
+@pytest.mark.parametrize(
+    ("amount", "limit", "expected"),
+    [
+        (0.25, 1.0, 1),  # the first is larger than the request, and satisfies it
+        (0.35, 1.0, 2),
+        (0.6, 0.55, 2),
+        (0.6, 0.45, 1),  # "goes home" would still fit, but "foreign" comes before it
+        (0.1, 0.25, 0),  # so would the other two, but the first comes before them
+        (0.0, 1.0, 0),
+    ],
+)
+def test_in_order_until_the_request_is_satisfied_or_the_limit_is_reached(
+    amount: float, limit: float, expected: int
+) -> None:
+    chosen = select(THREE, "s", "r", amount, limit, ORDERS["elementary"])
+    assert [c.fragment for c in chosen] == ["native and dense", "foreign", "goes home"][:expected]
 
 
-def test_a_fragment_without_load_stays() -> None:
-    assert select([candidate("f", load=0.0)], "s", "r", 1.0, ORDERS["elementary"]) == []
+def test_a_fragment_that_was_not_measured_yet_stays() -> None:
+    assert select([candidate("f", load=0.0)], "s", "r", 1.0, 1.0, ORDERS["elementary"]) == []

@@ -28,7 +28,7 @@ def worlds(draw: st.DrawFn) -> World:
         max1=draw(st.integers(0, 3)),
         max2=draw(st.integers(0, 2)),
         maximum_try=draw(st.integers(0, 2)),
-        overload=draw(st.sampled_from([0.2, 0.9])),
+        kappa=draw(st.sampled_from([1.2, 5.0])),
         alpha=0.5,
     )
     return World(problem, options, placement)

@@ -47,6 +47,11 @@ class Statement:
         return Statement(claim, paper, mean, stdev(values), verdicts.pop() if len(verdicts) == 1 else None)
 
     @staticmethod
+    def not_testable(claim: str, paper: str, reason: str) -> Statement:
+        """What cannot come out otherwise in these runs, so that they say nothing about the paper."""
+        return Statement(f"{claim} (not testable: {reason})", paper, 0.0, 0.0, None)
+
+    @staticmethod
     def exact(claim: str, paper: str, value: float, holds: Callable[[float], bool]) -> Statement:
         """From a value that no seed has a part in."""
         return Statement(claim, paper, value, 0.0, bool(holds(value)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from towpath.lab.sim.encode import Service, Services
+from towpath.lab.sim.encode import NO_JOINS, Joins, Service, Services, WindowJoin
 from towpath.lab.sim.faults import Crash, Cut, Drift, Fault, drift, random_walk
 from towpath.lab.sim.moves import Protocol
 from towpath.lab.sim.outcome import SimulationOutcome
@@ -26,6 +26,7 @@ __all__ = [
     "Services",
     "Simulation",
     "SimulationOutcome",
+    "WindowJoin",
     "bursts",
     "drift",
     "random_walk",
@@ -44,12 +45,14 @@ def simulate(
     service: Services = "fixed",
     faults: Iterable[Fault] = (),
     move: Protocol = "pause",
+    joins: Joins = NO_JOINS,
     record: float = 1.0,
     progress: Progress | None = None,
 ) -> SimulationOutcome:
     """Runs a placement for so many simulated seconds, while `actors` decide what moves.
 
-    `profile` says how streams vary, `service` how the work of operators does; `record` is the length of the windows of
+    `profile` says how streams vary, `service` how the work of operators does, `joins` whose follows from their state;
+    `record` is the length of the windows of
     the outcome's tables.
     """
     simulation = Simulation(
@@ -62,6 +65,7 @@ def simulate(
         service=service,
         faults=faults,
         move=move,
+        joins=joins,
         record=record,
     )
     simulation.run(progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -18,17 +19,51 @@ from towpath.placement.problem import Operator, Placement, Problem
 Service = Literal["fixed", "exponential", "uniform"]  # distributions of the work of an operator around its cost
 Services = Service | Mapping[str, Service]  # of all operators, or by operator; one that is not named has fixed work
 
+
+@dataclass(frozen=True)
+class WindowJoin:
+    """A join whose cost follows from its state (eq. 3.3 of D-CAPE), and not from its stated cost.
+
+    What is too old for the other side is dropped when the other side moves on in event time. So the state grows when
+    one side lags behind the other.
+    """
+
+    window: float  # seconds
+    work: float  # seconds for a tuple, whatever the state
+    pair_cost: float  # seconds to compare a tuple with one of the other side
+    purge_cost: float  # seconds for each tuple of the state when a tuple comes
+
+    @property
+    def bucket(self) -> float:
+        return self.window / BUCKETS
+
+
+Joins = Mapping[str, WindowJoin]  # by operator
+NO_JOINS: Joins = {}
+BUCKETS = 20  # of a window: the state is dropped a twentieth of a window at a time
+
 _SERVICES = {"fixed": FIXED, "exponential": EXPONENTIAL, "uniform": UNIFORM}
 _PARCELS = 4096  # to begin with; the tables grow
 
 
-def encode(problem: Problem, placement: Placement, profile: Profiles, service: Services, seed: int) -> Tables:
+def encode(
+    problem: Problem,
+    placement: Placement,
+    profile: Profiles,
+    service: Services,
+    seed: int,
+    joins: Joins,
+    seconds: float,
+) -> Tables:
     columns = index(problem)
     operators, children = _operators(columns, service, seed)
     points, readers = _points(columns)
     streams, segments = _streams(problem, profile, seed)
     queries, paths = _queries(columns)
     places = _places(problem, placement)
+    operators.join[[columns.point[name] - columns.streams for name in joins]] = np.arange(len(joins))
+    sides = len(joins), places.shape[1], 2
+    buckets = max((int(seconds / join.bucket) + 2 for join in joins.values()), default=0)
     nodes = len(problem.cluster.nodes)
     shared = int(operators.shared.max(initial=NOBODY)) + 1
     made = Tables(
@@ -41,6 +76,9 @@ def encode(problem: Problem, placement: Placement, profile: Profiles, service: S
         segments=segments,
         operators=operators,
         children=children,
+        joins=_joins(columns, joins),
+        sides=records(tables.SIDE, *sides),
+        buckets=np.zeros((*sides, buckets), np.int64),
         places=places,
         counts=records(tables.COUNT, len(operators), places.shape[1]),
         queries=queries,
@@ -55,6 +93,7 @@ def encode(problem: Problem, placement: Placement, profile: Profiles, service: S
     )
     made.clock[0].room = _room(columns, points, places.shape[1])
     made.clock[0].free = NOBODY
+    made.clock[0].medium = problem.cluster.network.medium
     return grown(made, max(_PARCELS, 2 * int(made.clock[0].room)))
 
 
@@ -131,7 +170,7 @@ def _operators(columns: Index, service: Services, seed: int) -> tuple[Array, Arr
     made.seed = np.array([seed_of(_identity(o), seed) for o in columns.operators], np.uint64)
     made.service = [_SERVICES[_service_of(service, o.name)] for o in columns.operators]
     made.shared = _shared(columns.operators)
-    made.query = NOBODY
+    made.query = made.join = NOBODY
     position = {q.name: n for n, q in enumerate(columns.problem.queries)}
     for o in columns.results[0]:
         made[o].query = position[columns.problem.fragments[columns.home[o]].query]
@@ -143,6 +182,15 @@ def _operators(columns: Index, service: Services, seed: int) -> tuple[Array, Arr
     made.first_child = np.searchsorted(sources[order], np.arange(len(made)))
     made.end_child = np.searchsorted(sources[order], np.arange(len(made)), side="right")
     return made, np.ascontiguousarray(readers[order], np.int64)
+
+
+def _joins(columns: Index, joins: Joins) -> Array:
+    made = records(tables.JOIN, len(joins))
+    for row, (name, join) in zip(made, joins.items(), strict=True):
+        row.left = columns.inputs[columns.first_input[columns.point[name] - columns.streams]]
+        row.window, row.bucket = join.window, join.bucket
+        row.work, row.pair, row.purge = join.work, join.pair_cost, join.purge_cost
+    return made
 
 
 def _identity(operator: Operator) -> str:

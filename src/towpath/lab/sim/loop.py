@@ -27,6 +27,7 @@ from towpath.lab.sim.parcels import (
     TUPLE,
     append,
     copy_parcel,
+    count_in,
     drop_first_event,
     drop_head,
     drop_parcel,
@@ -123,8 +124,9 @@ def _arrive(t: Tables, p: int, time: float, kind: int) -> None:
     parcel = t.parcels[p]
     n = parcel.node
     node = t.nodes[n]
-    if kind == ARRIVES and parcel.kind == TUPLE and node.bandwidth_in < np.inf:
-        node.in_free = max(node.in_free, time) + parcel.tuples * t.points[parcel.point].bytes / node.bandwidth_in
+    if kind == ARRIVES and node.bandwidth_in < np.inf:  # errands too, or they would overtake what they follow
+        size = parcel.tuples * t.points[parcel.point].bytes if parcel.kind == TUPLE else 0.0
+        node.in_free = max(node.in_free, time) + size / node.bandwidth_in
         schedule(t, node.in_free, RECEIVED, p, 0)
     else:
         if parcel.kind == TUPLE and node.alive:
@@ -240,6 +242,79 @@ def _hold(t: Tables, p: int, r: int, fragment: int, s: int) -> None:
     else:
         t.parcels[place.last].next = q
     place.last = q
+
+
+@njit(cache=True)
+def hasten(t: Tables, f: int, s: int, n: int, errand: int) -> None:
+    """What a place has in the queue of its node goes to the head, in its order, and an errand behind it.
+
+    A parcel that other fragments read, too, is divided: they get theirs where it was.
+    """
+    node = t.nodes[n]
+    first = last = before = NOBODY
+    p = node.first
+    while p != NOBODY:
+        parcel = t.parcels[p]
+        following = parcel.next
+        begin, end = _readers_of(t, p, f)
+        if begin == end or _place(t, f, n, parcel.version) != s:
+            before, p = p, following
+            continue
+        if begin == parcel.position and end == parcel.end:  # nobody else's: taken out of the queue
+            q = p
+            if before == NOBODY:
+                node.first = following
+            else:
+                t.parcels[before].next = following
+            if node.last == p:
+                node.last = before
+        else:
+            q = copy_parcel(t, p)
+            t.parcels[q].position, t.parcels[q].end = begin, end
+            count_in(t, n, q)
+            if begin == parcel.position:
+                parcel.position = end
+            elif end < parcel.end:
+                rest = copy_parcel(t, p)
+                t.parcels[rest].position, t.parcels[rest].next = end, following
+                count_in(t, n, rest)
+                parcel.end, parcel.next = begin, rest
+                if node.last == p:
+                    node.last = rest
+                p = rest
+            else:
+                parcel.end = begin
+            before = p
+        t.parcels[q].next = NOBODY
+        if first == NOBODY:
+            first = q
+        else:
+            t.parcels[last].next = q
+        last = q
+        p = following
+    if first == NOBODY:
+        first = errand
+    else:
+        t.parcels[last].next = errand
+    t.parcels[errand].next, t.parcels[errand].node = node.first, n
+    if node.first == NOBODY:
+        node.last = errand
+    node.first = first
+
+
+@njit(cache=True)
+def _readers_of(t: Tables, p: int, f: int) -> tuple[int, int]:
+    """Of the readers to which a parcel still goes, those of one fragment: they stand together."""
+    parcel = t.parcels[p]
+    if parcel.kind != TUPLE:
+        return 0, 0
+    begin = parcel.position
+    while begin < parcel.end and t.readers[begin].fragment != f:
+        begin += 1
+    end = begin
+    while end < parcel.end and t.readers[end].fragment == f:
+        end += 1
+    return begin, end
 
 
 @njit(cache=True)

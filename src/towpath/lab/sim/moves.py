@@ -20,7 +20,7 @@ from towpath.lab.sim.tables import FOREVER, NOBODY
 from towpath.placement.index import Index, index
 from towpath.placement.problem import Problem
 
-Protocol = Literal["pause", "fence"]
+Protocol = Literal["pause", "drain", "fence"]
 
 CHUNK = 16 * 1024  # bytes of state that are sent at a time, so that tuples get their turn on the link
 RETRY = 0.05  # seconds between two attempts to send state over a link that is cut
@@ -80,10 +80,10 @@ class SimulatedMoves:
         moving = Moving(f, position[source], position[target], self._kernel.now, old, old ^ 1)
         if not self._plane.is_alive(moving.source):
             protocol = self._restart(moving)
-        elif self._protocol == "pause":
-            protocol = self._pause(moving)
-        else:
+        elif self._protocol == "fence":
             protocol = self._fence(moving)
+        else:
+            protocol = self._pause(moving)
         process = self._to_its_end(moving, protocol, ended)
         self._running[f] = (moving, process, ended)
         self._kernel.run(process)
@@ -116,12 +116,20 @@ class SimulatedMoves:
     # --- protocols ---------------------------------------------------------------------------------------------------
 
     def _pause(self, m: Moving) -> Process:
-        """Tuples wait at the target until the state has come (D-CAPE, Algorithm 6)."""
+        """Tuples wait at the target until the state has come (D-CAPE, Algorithm 6).
+
+        The old place first processes what was sent to it: in its turn, or, to drain, next, as if operators had queues
+        of their own.
+        """
         plane = self._plane
         version = plane.next_version()
         plane.open(m.fragment, m.new, m.target, since=version, emits=version, waiting=True)
         plane.t.places[m.fragment, m.old].until = version
-        yield self._drained(m)
+        if self._protocol == "drain":
+            yield self._arrived(m)
+            yield self._all([plane.hasten(m.fragment, m.old, m.source)])
+        else:
+            yield self._drained(m)
         size = plane.state(m.fragment, m.old)
         work = self._problem.migration_cost * size
         yield self._worked(m.source, work)
@@ -163,9 +171,15 @@ class SimulatedMoves:
 
     def _drained(self, m: Moving) -> Signal:
         """Whatever was sent to the old place has been processed."""
+        return self._all(self._plane.follow(n, m.source) for n in dict.fromkeys([m.source, *self._senders(m)]))
+
+    def _arrived(self, m: Moving) -> Signal:
+        """Whatever was sent to the old place is in its node's queue."""
+        return self._all(self._plane.flag(n, m.source) for n in dict.fromkeys(self._senders(m)) if n != m.source)
+
+    def _senders(self, m: Moving) -> list[int]:
         senders = [n for f in self._upstream[m.fragment] for n in self._plane.nodes_of(f)]
-        senders += self._columns.stream_node[self._streams_of(m.fragment)].tolist()
-        return self._all(self._plane.follow(n, m.source) for n in dict.fromkeys([m.source, *senders]))
+        return senders + self._columns.stream_node[self._streams_of(m.fragment)].tolist()
 
     def _flushed(self, m: Moving) -> Signal:
         """Whatever the old place sent has arrived."""

@@ -147,9 +147,13 @@ def report(t: Tables, errand: int) -> None:
 
 @njit(cache=True, error_model="numpy")
 def cross(t: Tables, source: int, target: int, size: float, time: float) -> float:
-    """When something sent now arrives: after what its node, then its link, sent before; links keep the order."""
-    node, link = t.nodes[source], t.links[source, target]
-    node.out_free = max(node.out_free, time) + size / node.bandwidth_out
+    """When something sent now arrives: after what the medium, its node, then its link carry; links keep the order.
+
+    The medium comes first, so that it serves in the order of sending, which no other node's queue can delay.
+    """
+    node, link, clock = t.nodes[source], t.links[source, target], t.clock[0]
+    clock.medium_free = max(clock.medium_free, time) + size / clock.medium
+    node.out_free = max(node.out_free, clock.medium_free) + size / node.bandwidth_out
     link.free = max(link.free, node.out_free) + size / link.bandwidth
     link.arrives = max(link.arrives, link.free + link.latency)
     node.bytes_out += size

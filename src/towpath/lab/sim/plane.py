@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from towpath.lab.sim import parcels
-from towpath.lab.sim.encode import Services, encode, grown
-from towpath.lab.sim.loop import FULL, advance, start
+from towpath.lab.sim.encode import Joins, Services, encode, grown
+from towpath.lab.sim.loop import FULL, advance, hasten, start
 from towpath.lab.sim.sources import Profiles
 from towpath.lab.sim.tables import FOREVER, NOBODY
 from towpath.placement.index import index
@@ -20,8 +20,17 @@ from towpath.placement.problem import Placement, Problem
 class DataPlane:
     """Nodes, fragments and operators are numbers here: their positions in the problem."""
 
-    def __init__(self, problem: Problem, placement: Placement, profile: Profiles, service: Services, seed: int) -> None:
-        self.t = encode(problem, placement, profile, service, seed)
+    def __init__(
+        self,
+        problem: Problem,
+        placement: Placement,
+        profile: Profiles,
+        service: Services,
+        seed: int,
+        joins: Joins,
+        seconds: float,
+    ) -> None:
+        self.t = encode(problem, placement, profile, service, seed, joins, seconds)
         self._first = index(problem).first
         self._errands = 0
         self._open_errands = 0
@@ -79,6 +88,8 @@ class DataPlane:
         row.first = row.last = NOBODY
         row.waiting = 0
         self.t.counts.state[self.operators_of(fragment), place] = 0.0
+        self.t.sides[self._joins_of(fragment), place] = np.zeros((), self.t.sides.dtype)
+        self.t.buckets[self._joins_of(fragment), place] = 0
 
     def resume(self, fragment: int, place: int) -> None:
         """What was held goes on, as soon as the node is between two services: what it makes now is held behind it."""
@@ -101,6 +112,13 @@ class DataPlane:
     def move_state(self, fragment: int, source: int, target: int) -> None:
         operators = self.operators_of(fragment)
         self.t.counts.state[operators, target] = self.t.counts.state[operators, source]
+        joins = self._joins_of(fragment)
+        self.t.sides[joins, target] = self.t.sides[joins, source]
+        self.t.buckets[joins, target] = self.t.buckets[joins, source]
+
+    def _joins_of(self, fragment: int) -> NDArray[np.int64]:
+        joins = self.t.operators.join[self.operators_of(fragment)]
+        return np.asarray(joins[joins != NOBODY])
 
     # --- errands -----------------------------------------------------------------------------------------------------
 
@@ -117,6 +135,16 @@ class DataPlane:
         """A node works for itself when everything before it in the queue is done; the number of the errand."""
         p = self._errand(parcels.ERRAND, seconds)  # before self.t is asked for: the tables may grow with it
         parcels.append(self.t, node, p)
+        self._call(node)
+        return self._errands
+
+    def hasten(self, fragment: int, place: int, node: int) -> int:
+        """What waits on a node for a fragment is next in turn; the number of the errand that is done after it."""
+        p = self._errand(parcels.ERRAND, 0.0)
+        parts = 2 * int(self.t.nodes[node].queued)  # a parcel may have to be divided in three
+        while self.t.clock[0].unused < parts + self.t.clock[0].room:
+            self.t = grown(self.t, len(self.t.parcels))
+        hasten(self.t, fragment, place, node, p)
         self._call(node)
         return self._errands
 

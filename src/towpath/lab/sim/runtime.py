@@ -9,7 +9,7 @@ from math import inf
 import pandas as pd
 
 from towpath.errors import UnknownNameError
-from towpath.lab.sim.encode import Services
+from towpath.lab.sim.encode import NO_JOINS, Joins, Services
 from towpath.lab.sim.faults import Crash, Cut, Drift, Fault
 from towpath.lab.sim.kernel import FAULTS, WINDOWS, Kernel
 from towpath.lab.sim.measure import Measurements
@@ -41,6 +41,7 @@ class Simulation:
         service: Services = "fixed",
         faults: Iterable[Fault] = (),
         move: Protocol = "pause",
+        joins: Joins = NO_JOINS,
         record: float = 1.0,
     ) -> None:
         self._problem = problem = entering(problem)
@@ -50,7 +51,7 @@ class Simulation:
         self._actors = actors or Actors(())
         self._progress: Progress | None = None
         self._kernel = Kernel()
-        self._plane = DataPlane(problem, placement, profile, service, seed)
+        self._plane = DataPlane(problem, placement, profile, service, seed, joins, seconds)
         self._moves = SimulatedMoves(problem, self._plane, self._kernel, move)
         self._measurements = Measurements(problem, self._plane)
         self._recorder = Recorder(problem, self._plane)

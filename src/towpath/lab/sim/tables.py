@@ -75,11 +75,23 @@ OPERATOR = np.dtype(
         ("part", "f8"),
         ("state_bytes", "f8"),  # what its windows hold when they are full
         ("shared", "i8"),  # the number of its signature, if others have it too
+        ("join", "i8"),  # the number of its window join, if its cost follows from its state
         ("query", "i8"),  # whose result it makes, or NOBODY
         ("first_child", "i8"),  # operators of the same fragment that read it
         ("end_child", "i8"),
     ]
 )
+JOIN = np.dtype(
+    [
+        ("left", "i8"),  # the point that is its first input
+        ("window", "f8"),  # seconds
+        ("bucket", "f8"),  # seconds of event time that are kept and dropped together
+        ("work", "f8"),  # for a tuple, whatever the state
+        ("pair", "f8"),  # for a tuple of the other side's state
+        ("purge", "f8"),  # for a tuple of the whole state
+    ]
+)
+SIDE = np.dtype([("tuples", "i8"), ("newest", "f8"), ("dropped", "i8")])  # dropped: buckets before this one
 PLACE = np.dtype(
     [
         ("node", "i8"),
@@ -127,6 +139,8 @@ EVENT = np.dtype([("time", "f8"), ("order", "i8"), ("kind", "i8"), ("subject", "
 CLOCK = np.dtype(
     [
         ("now", "f8"),
+        ("medium", "f8"),  # bytes per second that all nodes together can send
+        ("medium_free", "f8"),  # when it has carried what was sent so far
         ("order", "i8"),
         ("version", "i8"),  # of the placement
         ("events", "i8"),  # in the heap
@@ -142,7 +156,9 @@ CLOCK = np.dtype(
         ("lost_at_entry", "i8"),  # tuples of a stream whose delegation node was dead
     ]
 )
-STACKED = np.dtype([("operator", "i8"), ("key", "u8"), ("tuples", "i8"), ("work", "f8"), ("bytes", "f8")])
+STACKED = np.dtype(
+    [("operator", "i8"), ("key", "u8"), ("tuples", "i8"), ("work", "f8"), ("bytes", "f8"), ("point", "i8")]
+)
 
 Array = Any  # of records: their fields are attributes
 
@@ -157,6 +173,9 @@ class Tables(NamedTuple):
     segments: Array
     operators: Array
     children: Array
+    joins: Array
+    sides: Array  # of the state, by join, place and input
+    buckets: Array  # by join, place, input and bucket: tuples
     places: Array  # by fragment and place
     counts: Array  # by operator and place
     queries: Array

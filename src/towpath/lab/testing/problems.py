@@ -92,7 +92,7 @@ def _cluster(random: Random, count: int) -> Cluster:
         if a != b and random.random() < 0.3
     ]
     matrix = np.array([[random.uniform(0.001, 0.1) for _ in nodes] for _ in nodes], np.float32)
-    return Cluster(nodes, Network(0.01, 1e6, tuple(links), random.choice([None, matrix])))
+    return Cluster(nodes, Network(0.01, 1e6, links=tuple(links), latencies=random.choice([None, matrix])))
 
 
 def _fragments(random: Random, query: str, streams: tuple[PlacementStream, ...], most: int) -> list[Fragment]:

@@ -1,6 +1,7 @@
 """Performance ratios of Zhou, Ooi, Tan and Wu, section 2.2, predicted from the problem's numbers.
 
-The paper's t_c is one constant; here it is the latency of the link plus the time the tuple takes through its bandwidth.
+The paper's t_c is one constant; here it is the latency of the link plus the time the tuple takes through its bandwidth
+and through the medium, without waiting for others.
 The paper's nodes are alike; here a node of cpu c takes t_j / c.
 """
 
@@ -65,7 +66,11 @@ def transfer_delay(problem: Problem, path: Path, nodes: Sequence[str]) -> float:
     sizes = (stream.tuple_bytes, *(problem.operator[name].tuple_bytes for name in path.operators))
     hops = zip(pairwise((stream.node or nodes[0], *nodes)), sizes, strict=False)
     cluster = problem.cluster
-    return sum(cluster.latency(a, b) + size / cluster.bandwidth(a, b) for (a, b), size in hops if a != b)
+    return sum(
+        cluster.latency(a, b) + size / cluster.bandwidth(a, b) + size / cluster.network.medium
+        for (a, b), size in hops
+        if a != b
+    )
 
 
 def ratios(problem: Problem, placement: Placement, f: Slowdown = m_m_1) -> Mapping[str, Ratios]:

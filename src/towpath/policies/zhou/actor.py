@@ -94,7 +94,7 @@ class NodeActor:
         if (found := load_request(self.load.rho, known, self._options.kappa)) is not None:
             node, amount = found
             yield _send(node, LoadRequest(amount))
-        if all_overloaded(self.load.rho, known, self._options.overload):
+        if all_overloaded(self.load.rho, known, self._options.kappa):
             yield from self._probe()
 
     def _refresh(self, at: float) -> Iterable[PolicyInstruction]:
@@ -112,15 +112,14 @@ class NodeActor:
     def _probe(self) -> Iterable[PolicyInstruction]:
         if self._probes < self._options.probe_limit and not self.partners.probing:
             self._probes += 1
-            yield from _all(self.partners.probe())
+            yield from _all(self.partners.probe(self.load.rho))
 
     # --- what others say ---------------------------------------------------------------------------------------------
 
     def _heard(self, at: float, sender: str, message: object) -> Iterable[PolicyInstruction]:
         match message:
             case PartnerRequest():
-                overloaded = self.load.rho >= self._options.overload
-                yield from _all(self.partners.requested(sender, message, overloaded))
+                yield from _all(self.partners.requested(sender, message, self._options.kappa * self.load.rho))
             case PartnerAnswer():
                 probing = self.partners.probing
                 yield from _all(self.partners.answered(sender, message, self._workloads))
@@ -157,12 +156,12 @@ class NodeActor:
         for request in self._round.expire(at - self._options.delta):
             yield Note(
                 f"{self.address} gives {request.node} none of {request.amount:.3f}: "
-                f"half of its load {self._round.workload:.3f} was given away in this round"
+                f"more than half of its load {self._round.workload:.3f} would have gone in this round"
             )
         for request in self._round.waiting():
-            amount = min(request.amount, self._round.left)
+            limit, order = self._round.left, ORDERS[self._options.selection]
             candidates = [c for c in self.holdings.candidates() if not self.load.is_leaving(c.fragment)]
-            chosen = select(candidates, self.address, request.node, amount, ORDERS[self._options.selection])
+            chosen = select(candidates, self.address, request.node, request.amount, limit, order)
             for candidate in chosen:
                 self.load.leaves(candidate.fragment, candidate.load)
                 yield _send(request.node, Coming(candidate.fragment, candidate.load))
@@ -170,15 +169,13 @@ class NodeActor:
                 yield Move(candidate.fragment, self.address, request.node, reason)
             moved = sum(c.load for c in chosen)
             self._round.exported += moved
-            yield from self._answered(request, amount, moved)
-
-    def _answered(self, request: Asked, amount: float, moved: float) -> Iterable[PolicyInstruction]:
-        if amount < request.amount:  # half of the load was the limit: the rest waits for the next round
-            self._round.ask(Asked(request.node, request.amount - moved, request.at))
-            return
-        self._round.forget(request.node)
-        if moved == 0:
-            yield Note(f"{self.address} gives {request.node} none of {amount:.3f}: no fragment is that small")
+            if moved < request.amount and len(chosen) < sum(c.load > 0 for c in candidates):
+                # Half of the load was the limit: the rest waits for the next round.
+                self._round.ask(Asked(request.node, request.amount - moved, request.at))
+                continue
+            self._round.forget(request.node)
+            if moved == 0:
+                yield Note(f"{self.address} gives {request.node} none of {request.amount:.3f}: nothing here may move")
 
     def _gave(self, event: MoveDone) -> Iterable[PolicyInstruction]:
         if event.source != self.address or event.fragment not in self.holdings.cards:

@@ -17,8 +17,9 @@ def load_request(own: float, partners: Mapping[str, float], kappa: float) -> tup
     return heaviest, (partners[heaviest] - own) / 2  # rho_r = (rho_i - rho_l) / 2
 
 
-def all_overloaded(own: float, partners: Mapping[str, float], overload: float) -> bool:
-    return min([own, *partners.values()]) >= overload
+def all_overloaded(own: float, partners: Mapping[str, float], kappa: float) -> bool:
+    """A node is overloaded if what nobody would be told of, growth by kappa, is more than it can do."""
+    return kappa * min([own, *partners.values()]) >= 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ HEADER_BYTES = 66  # Ethernet, IPv4, and TCP with time stamps
 @dataclass(frozen=True, slots=True)
 class PartnerRequest:
     serial: int  # of this sender; the answer repeats it
-    probe: bool = False  # accepted by a node that is not overloaded only
+    probe: float | None = None  # of a probe, the sender's rho: accepted only by a node that has clearly less
 
 
 @dataclass(frozen=True, slots=True)

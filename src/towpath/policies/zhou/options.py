@@ -25,7 +25,6 @@ class Options:
     growth: float = 2.0  # l: to how many times the workload it rises
     kappa: float = 1.2
     delta: float = 1.0  # seconds of a round
-    overload: float = 0.9  # from this workload on a node is overloaded
     probe_limit: int = 5  # in each round
     seed: int = 0
 

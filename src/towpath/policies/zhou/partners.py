@@ -80,8 +80,10 @@ class Partners:
         self._tried = 0
         return self.select()
 
-    def requested(self, sender: str, request: PartnerRequest, overloaded: bool) -> list[Sent]:
-        return [(sender, PartnerAnswer(request.serial, self._accepts(sender, request.probe and overloaded)))]
+    def requested(self, sender: str, request: PartnerRequest, least: float) -> list[Sent]:
+        """`least`: the workload from which on a node that probes has clearly more than this one (Algorithm 2)."""
+        unwelcome = request.probe is not None and request.probe <= least
+        return [(sender, PartnerAnswer(request.serial, self._accepts(sender, unwelcome)))]
 
     def _accepts(self, sender: str, unwelcome: bool) -> bool:
         if sender in self._requested:
@@ -110,14 +112,14 @@ class Partners:
         self.g2.pop(sender, None)
         return self.select()
 
-    def probe(self) -> list[Sent]:
+    def probe(self, workload: float) -> list[Sent]:
         """Asks a random node that is no partner."""
         strangers = [node for node in self._nodes if not self._knows(node)]
         if not strangers or self.max1 == 0:
             return []
         self._probed = (self._any(strangers), self._new_serial())
         node, serial = self._probed
-        return [(node, PartnerRequest(serial, probe=True))]
+        return [(node, PartnerRequest(serial, workload))]
 
     def joined(self, node: str) -> None:
         self._nodes[node] = None

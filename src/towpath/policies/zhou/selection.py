@@ -50,14 +50,20 @@ ORDERS: Mapping[str, Order] = {
 }
 
 
-def select(candidates: Iterable[Candidate], sender: str, receiver: str, amount: float, order: Order) -> list[Candidate]:
-    """The fragments that go, in their order, at most `amount` of load together.
+def select(
+    candidates: Iterable[Candidate], sender: str, receiver: str, amount: float, limit: float, order: Order
+) -> list[Candidate]:
+    """The fragments that go, in their order and none left out, until they are `amount` of load or more.
 
-    One that is too large for what is left is passed over: moving it would make the receiver the heavier of the two.
+    It ends earlier before one that would make them more than `limit`.
     """
-    chosen = []
+    chosen: list[Candidate] = []
+    moved = 0.0
     for candidate in sorted(candidates, key=lambda c: (order(c, sender, receiver), c.fragment)):
-        if 0 < candidate.load <= amount:
-            chosen.append(candidate)
-            amount -= candidate.load
+        if candidate.load <= 0:
+            continue  # not measured yet: nobody knows what would be given
+        if moved >= amount or moved + candidate.load > limit:
+            break
+        chosen.append(candidate)
+        moved += candidate.load
     return chosen

@@ -84,7 +84,18 @@ def dcape(parameters: Dcape | None = None, seed: int = 0, cluster: Cluster | Non
         feeds, listeners = _named(cluster, FEED), _named(cluster, LISTENER)
     else:
         feeds, listeners = tuple(cluster.position), ()
-    tree = join_tree(p.operators, p.streams, p.depth, p.joins, p.singles)
+    return _of_tree(p, join_tree(p.operators, p.streams, p.depth, p.joins, p.singles), cluster, feeds, listeners)
+
+
+def drawn(parameters: Dcape, tree: ChainSegment) -> Problem:
+    """The plans with another tree than the parameters would give."""
+    cluster = _testbed(parameters)
+    return _of_tree(parameters, tree, cluster, _named(cluster, FEED), _named(cluster, LISTENER))
+
+
+def _of_tree(
+    p: Dcape, tree: ChainSegment, cluster: Cluster, feeds: tuple[str, ...], listeners: tuple[str, ...]
+) -> Problem:
     names = [f"s{n + 1}" for n in range(p.streams * p.queries)]
     streams = [PlacementStream(name, feeds[n % len(feeds)], p.rate, p.tuple_bytes) for n, name in enumerate(names)]
     fragments: list[Fragment] = []

@@ -16,6 +16,7 @@ class Uniform(Settings):
     cpu: Number = Field(1.0, gt=0)
     memory: Bytes = Field(math.inf, gt=0)
     bandwidth: BytesPerSecond = Field(math.inf, gt=0)  # of each node in each direction, and of each link
+    medium: BytesPerSecond = Field(math.inf, gt=0)  # that all nodes share
     latency: Seconds = Field(0.0, ge=0)
 
 
@@ -24,4 +25,4 @@ def uniform(parameters: Uniform) -> Cluster:
         Node(f"n{n}", parameters.cpu, parameters.memory, parameters.bandwidth, parameters.bandwidth)
         for n in range(1, parameters.nodes + 1)
     )
-    return Cluster(nodes, Network(parameters.latency, parameters.bandwidth))
+    return Cluster(nodes, Network(parameters.latency, parameters.bandwidth, parameters.medium))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -11,6 +12,7 @@ from pydantic import Field
 
 from towpath.config.settings import Number, Settings, Whole
 from towpath.placement.cluster import Cluster, Node
+from towpath.placement.index import index
 from towpath.placement.problem import Fragment, Operator, PlacementQuery, PlacementStream, Problem
 from towpath.problems.generate.draw import some, spread, zipf
 from towpath.problems.generate.ranges import Counts, Shares
@@ -18,6 +20,7 @@ from towpath.problems.generate.uniform import Uniform, uniform
 from towpath.problems.units import Bytes, BytesPerSecond, Seconds
 
 SINK = "sink"
+EVEN = 1e-9  # the share by which a swap must make the heaviest node lighter
 
 
 class Zhou(Settings):
@@ -27,7 +30,11 @@ class Zhou(Settings):
       streams with four; only the latter can be processed by 32 nodes at 4 ms per stream and still leaves room for four
       nodes' streams to triple (mean load 0.66), so it is the default;
     - the shape of the joins: left deep, in the order in which the streams were drawn;
-    - latency, and the size of what an operator emits.
+    - latency, and the size of what an operator emits;
+    - whether "the network connecting the nodes" is one medium (`medium: shared`) or a link for each pair.
+
+    `balanced` delegates streams to nodes so that the native fragments of all nodes have nearly equal load, as the
+    balanced start of Fig. 6 wants; otherwise they are delegated in turn.
 
     Results go to one more node without cpu, as in the paper; it takes in as much as comes, because it is there to
     measure the others.
@@ -47,7 +54,9 @@ class Zhou(Settings):
     join_cost: Seconds = Field(80e-6, gt=0)
     selectivity: Shares = (0.5, 0.8)
     window: Counts = (5_000, 20_000)  # tuples, on each side of a join
-    bandwidth: BytesPerSecond = Field(100e6 / 8, gt=0)
+    balanced: bool = False
+    medium: Literal["links", "shared"] = "links"
+    bandwidth: BytesPerSecond = Field(100e6 / 8, gt=0)  # of each node and link, or of the one medium
     latency: Seconds = Field(0.0001, ge=0)
 
 
@@ -67,11 +76,61 @@ def zhou(parameters: Zhou | None = None, seed: int = 0, cluster: Cluster | None 
     builder = _Builder(p, rng, sink)
     for number, of_query in enumerate(chosen, start=1):
         builder.add_query(f"q{number}", [(stream, next(lengths)) for stream in of_query])
-    return Problem(cluster, streams, tuple(builder.fragments), tuple(builder.queries))
+    problem = Problem(cluster, streams, tuple(builder.fragments), tuple(builder.queries))
+    return replace(problem, streams=_balanced(p, problem)) if p.balanced else problem
+
+
+def _balanced(p: Zhou, problem: Problem) -> tuple[PlacementStream, ...]:
+    """Every node gets as many streams as before; no two nodes could be made more even by swapping one of each."""
+    load = dict(zip(problem.stream, _native_loads(problem), strict=True))
+    nodes = list(dict.fromkeys(stream.node for stream in problem.streams))
+    heavy_first = sorted(load, key=lambda stream: -load[stream])
+    held: dict[str, list[str]] = {node: [] for node in nodes}
+    for n in range(0, len(heavy_first), len(nodes)):
+        lightest_first = sorted(nodes, key=lambda node: sum(load[s] for s in held[node]))
+        for node, stream in zip(lightest_first, heavy_first[n : n + len(nodes)], strict=False):
+            held[node].append(stream)
+    while (swap := _best_swap(held, load)) is not None:
+        (one, a), (other, b) = swap
+        held[one][a], held[other][b] = held[other][b], held[one][a]
+    node_of = {stream: node for node, streams in held.items() for stream in streams}
+    return tuple(replace(stream, node=node_of[stream.name]) for stream in problem.streams)
+
+
+def _native_loads(problem: Problem) -> list[float]:
+    """By stream, the load of its fragments; operators of equal signature are over one stream and work once."""
+    columns = index(problem)
+    found = dict.fromkeys(problem.stream, 0.0)
+    seen: set[int] = set()
+    for o, (home, work) in enumerate(zip(columns.home, columns.load, strict=True)):
+        identity, native = int(columns.identity[columns.streams + o]), problem.fragments[home].native
+        if identity not in seen and native is not None:
+            seen.add(identity)
+            found[native] += float(work)
+    return list(found.values())
+
+
+def _best_swap(
+    held: Mapping[str, list[str]], load: Mapping[str, float]
+) -> tuple[tuple[str, int], tuple[str, int]] | None:
+    """Of a stream of the heaviest node and one of another, where they bring the two nearest to each other."""
+    sums = {node: sum(load[s] for s in streams) for node, streams in held.items()}
+    heaviest = max(sums, key=sums.__getitem__)
+    best, found = sums[heaviest], None
+    for other in held:
+        for a, mine in enumerate(held[heaviest]):
+            for b, theirs in enumerate(held[other]):
+                less = load[mine] - load[theirs]
+                worst = max(sums[heaviest] - less, sums[other] + less)
+                if other != heaviest and worst < best * (1 - EVEN):
+                    best, found = worst, ((heaviest, a), (other, b))
+    return found
 
 
 def _cluster(p: Zhou) -> Cluster:
-    workers = uniform(Uniform(nodes=p.nodes, bandwidth=p.bandwidth, latency=p.latency))
+    shared = p.medium == "shared"
+    wires = {"medium": p.bandwidth} if shared else {"bandwidth": p.bandwidth}
+    workers = uniform(Uniform(nodes=p.nodes, latency=p.latency, **wires))
     return replace(workers, nodes=(*workers.nodes, Node(SINK, cpu=0.0)))
 
 

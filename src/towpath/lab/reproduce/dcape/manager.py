@@ -16,6 +16,7 @@ from towpath.lab.reproduce.report import ExperimentReport, Lines, Progress, Scal
 from towpath.policies import dcape
 
 SECONDS: Mapping[Scale, float] = {"tiny": 30.0, "default": 600.0, "full": 1800.0}
+WINDOW = 10.0  # of plan 3, seconds
 KILOBYTE, MEGABYTE = 1000.0, 1e6
 
 
@@ -54,7 +55,7 @@ def _metered(seconds: float, seed: int) -> Meter:
         made = dcape.actors(problem, placement, dcape.Options(cost="tuples_in_memory"))
         actors = [Metered(actor, meter) if actor.address == dcape.ROOT else actor for actor in made.actors]
         manager = next(actor for actor in made.actors if actor.address == dcape.ROOT)
-        run(problem, "round_robin", seconds, seed, replace(made, actors=tuple(actors)))
+        run(problem, "round_robin", seconds, seed, WINDOW, replace(made, actors=tuple(actors)))
         del made, actors
         gc.collect()
         with_manager, _ = tracemalloc.get_traced_memory()

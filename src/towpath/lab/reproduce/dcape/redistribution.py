@@ -20,8 +20,12 @@ STATIC, SHUTTLE = "static", "shuttle"
 MOVED = "2, speed "  # plan 2 with a join that moves to and fro, before how fast processors are
 OUTPUT_RATE, MEMORY = "network_output_rate", "tuples_in_memory"  # cost models
 SECONDS: Mapping[Scale, float] = {"tiny": 30.0, "default": 600.0, "full": 1800.0}
-EVEN = 0.99
-UNLOADED = 3.0  # times as fast: wherever the join is that moves, its processor keeps up
+
+# The words of sections 6.3.1 and 6.3.3 as numbers, fixed before the runs.
+EVEN = 0.99  # "does not change": throughput with moves over that without
+LIFTED = 0.5  # "improve the performance of the initial Round Robin Distribution by 100%": half of that counts
+BOOST = 0.05  # "a performance boost of 5 to 10%"
+UNLOADED = 6.0  # times as fast: wherever the join is that moves, its processor keeps up
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ def measure(case: RedistributionCase) -> RedistributionSeen:
     actors = None
     if case.policy != STATIC:
         actors = dcape.actors(problem, placement, _options(case, problem, placement))
-    outcome = run(problem, case.planner, case.seconds, case.seed, actors)
+    outcome = run(problem, case.planner, case.seconds, case.seed, case.window, actors)
     return RedistributionSeen(tuples_out(outcome), int((outcome.moves["failed"] == "").sum()))
 
 
@@ -95,7 +99,7 @@ def redistribution(scale: Scale, seeds: Sequence[int], progress: Progress) -> Ex
     seen = iter(run_all(measure, [case for group in groups.values() for case in group], progress))
     found = {key: [next(seen) for _ in group] for key, group in groups.items()}
     return ExperimentReport(
-        statements=_statements(found),
+        statements=statements(found),
         tables=(_table(found),),
         plots=(_plot(found),),
         scaled_down=() if scale == "full" else (f"{seconds:.0f} simulated seconds instead of 30 minutes.",),
@@ -107,13 +111,9 @@ def redistribution(scale: Scale, seeds: Sequence[int], progress: Progress) -> Ex
             "something; one fragment moves per decision, every 60 s.",
         ),
         explained=(
-            "With the thesis' own cost model the policy finds nothing to do here: a simulated processor that is "
-            "overloaded goes on sending at its capacity, so its output rate does not fall. The thesis reports falling "
-            "rates and no reason; memory that fills up (Fig. 5.11), which is not simulated, may be one. Its other cost "
-            "model, tuples in memory, sees the backlog; the statements are repeated with it.",
-            "A move out of an overloaded processor waits for the tuples queued there (lossless and in order), which "
-            "takes minutes. So few moves come to their end, the fragment's tuples wait meanwhile, and throughput can "
-            "fall: see plan 3 over two processors with grouping.",
+            "The thesis moves on a falling output rate. An overloaded processor sends at its capacity, which falls "
+            "here only as far as joins become dearer while an input lags; memory that fills up (Fig. 5.11) is not "
+            "simulated. Its other cost model, tuples in memory, sees the backlog; the statements are repeated with it.",
         ),
     )
 
@@ -150,35 +150,34 @@ def _moving(found: Found, speed: float, processors: str) -> Statement:
     return Statement.over(claim, "1", ratios, lambda ratio: ratio >= EVEN)
 
 
-def _statements(found: Found) -> tuple[Statement, ...]:
-    statements = [_moving(found, UNLOADED, "that keep up"), _moving(found, 1.0, "that are overloaded")]
+def statements(found: Found) -> tuple[Statement, ...]:
+    made = [_moving(found, UNLOADED, "that keep up"), _moving(found, 1.0, "that are overloaded")]
     for policy in (OUTPUT_RATE, MEMORY):
         model = policy.replace("_", " ")
+        claims = (
+            (f"Degradation by {model} lifts round robin by up to 100%: best gain ({LIFTED:g} and more counts)", "1.0"),
+            (
+                f"Degradation by {model} lifts grouping by 5 to 10% on plan 3: the lesser gain of Figs. 6.5, 6.6",
+                "0.05 to 0.1",
+            ),
+            (
+                f"Degradation by {model} moves more after round robin than after grouping: moves more",
+                "13 (17 against 4)",
+            ),
+        )
+        if not any(seen.moves for key, group in found.items() if key[3] == policy for seen in group):
+            made += [Statement.not_testable(*claim, "no processor became worse in any run") for claim in claims]
+            continue
         dealt = [max(of_seed) for of_seed in zip(*_gains(found, "round_robin", policy), strict=True)]
         grouped = [min(of_seed) for of_seed in zip(*_gains(found, "grouping", policy)[1:], strict=True)]
         moves = [_moves(found, planner, policy) for planner in PLANNERS]
         more = [after_dealing - after_grouping for after_dealing, after_grouping in zip(*moves, strict=True)]
-        statements += [
-            Statement.over(
-                f"Degradation by {model} lifts round robin by up to 100%: best gain (0.5 and more counts)",
-                "1.0",
-                dealt,
-                lambda gain: gain >= 0.5,
-            ),
-            Statement.over(
-                f"Degradation by {model} lifts grouping by 5 to 10% on plan 3: the lesser gain of Figs. 6.5, 6.6",
-                "0.05 to 0.1",
-                grouped,
-                lambda gain: gain >= 0.05,
-            ),
-            Statement.over(
-                f"Degradation by {model} moves more after round robin than after grouping: moves more",
-                "13 (17 against 4)",
-                more,
-                lambda n: n > 0,
-            ),
+        made += [
+            Statement.over(*claims[0], dealt, lambda gain: gain >= LIFTED),
+            Statement.over(*claims[1], grouped, lambda gain: gain >= BOOST),
+            Statement.over(*claims[2], more, lambda n: n > 0),
         ]
-    return tuple(statements)
+    return tuple(made)
 
 
 def _table(found: Found) -> Table:

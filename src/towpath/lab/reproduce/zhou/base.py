@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 import numpy as np
@@ -11,20 +11,29 @@ from numpy.typing import NDArray
 
 from towpath import planners
 from towpath.lab.reproduce.report import Scale, Series
-from towpath.lab.sim import Profile, simulate
+from towpath.lab.sim import Profile, Profiles, simulate
 from towpath.placement.problem import Problem
 from towpath.policies.zhou import Options, actors
 from towpath.problems.generate.zhou import Zhou, zhou
 
-STREAMS_PER_QUERY = 2
+OPERATORS = 5750 / 500  # of a query: "500 randomly generated queries and a total of 5750 logical operators"
+STREAMS_PER_QUERY = 3
+SHARED = 1.0  # the chance that a filter over a stream is one that others have there
 LAST = 10.0  # seconds: the paper takes PRmax as a mean over so many, once the system is stable
 
+NETWORK = (
+    "all nodes share one medium of 100 Mbps (section 4: the bandwidth of the network connecting the nodes); results "
+    "are not sent to a sink, because the cost of delivering them is not considered (section 2.2), and 32 nodes' "
+    "results would take half of the medium",
+    "tuples come as Poisson processes and operators take exponential times: the paper gives means (section 4) and says "
+    "that both are random variables (section 3.3)",
+)
 ASSUMED = (
-    f"a query has {STREAMS_PER_QUERY} streams, each behind a chain of filters, and one join: the paper tells only how "
-    "many operators 500 queries have. Two was settled after a look at the outcome: with 2 or 3 (mean load 0.66 "
-    "instead of 0.47) a node stayed overloaded and PRmax kept growing, in the one run that was made",
-    "nothing is shared between queries: the paper does not tell how much is",
-    "tuples come at constant intervals, and an operator takes as long for each",
+    f"a query has {STREAMS_PER_QUERY} streams, each behind a chain of filters, and joins: with two no fragment has two "
+    "neighbours, and four (as in Fig. 2) would load the nodes with 0.95 on average, by the numbers of section 4 alone",
+    "filters over one stream are shared as far as they are the same from the stream on, as in the TelegraphCQ that is "
+    "emulated: a node works once for all of them, and a fragment's load has its 1/n share",
+    *NETWORK,
 )
 
 
@@ -54,9 +63,11 @@ class ZhouCase:
     seed: int
     options: Options | None = None  # None: nothing moves
     theta: float = 0.95
-    operators_per_fragment: float = 5.75  # 5,750 operators, 500 queries of two fragments
-    interarrival: float = 0.004
+    streams_per_query: int = STREAMS_PER_QUERY
+    shared: float = SHARED
+    operators_per_fragment: float = OPERATORS / STREAMS_PER_QUERY
     per_operator: bool = False  # whether each operator may move by itself
+    balanced: bool = False  # whether all nodes begin with equal load
     faster: tuple[int, float, float, float] | None = None  # so many nodes' streams, from, until, by this factor
 
 
@@ -77,21 +88,34 @@ class ZhouSeen:
         return float(np.nanmean(of[-int(LAST) :]))
 
 
-def measure(case: ZhouCase) -> ZhouSeen:
+def problem_of(case: ZhouCase) -> Problem:
     parameters = Zhou(
         nodes=case.size.nodes,
         queries=case.size.queries,
-        streams_per_query=(STREAMS_PER_QUERY, STREAMS_PER_QUERY),
+        streams_per_query=(case.streams_per_query, case.streams_per_query),
+        shared=case.shared,
         operators_per_fragment=case.operators_per_fragment,
         fragmenter="one_per_operator" if case.per_operator else "one_per_stream",
         theta=case.theta,
-        interarrival=case.interarrival,
+        balanced=case.balanced,
+        medium="shared",
     )
     problem = zhou(parameters, case.seed)
+    return replace(problem, queries=tuple(replace(query, sink=None) for query in problem.queries))
+
+
+def measure(case: ZhouCase) -> ZhouSeen:
+    problem = problem_of(case)
     placement = planners.run("zhou", problem)
     deciding = None if case.options is None else actors(problem, placement, case.options)
     outcome = simulate(
-        problem, placement, case.seconds, actors=deciding, seed=case.seed, profile=_profiles(problem, case)
+        problem,
+        placement,
+        case.seconds,
+        actors=deciding,
+        seed=case.seed,
+        profile=_profiles(problem, case),
+        service="exponential",
     )
     windows = outcome.windows
     return ZhouSeen(
@@ -109,14 +133,14 @@ def measure(case: ZhouCase) -> ZhouSeen:
     )
 
 
-def _profiles(problem: Problem, case: ZhouCase) -> dict[str, Profile]:
+def _profiles(problem: Problem, case: ZhouCase) -> Profiles:
     if case.faster is None:
-        return {}
+        return Profile("poisson")
     number, begin, end, factor = case.faster
     delegating = sorted({stream.node for stream in problem.streams})
     chosen = np.random.default_rng([case.seed, number]).choice(delegating, number, replace=False).tolist()
     steps = ((begin, factor), (end, 1.0))
-    return {stream.name: Profile(steps=steps) for stream in problem.streams if stream.node in chosen}
+    return {s.name: Profile("poisson", steps if s.node in chosen else ()) for s in problem.streams}
 
 
 def spread(values: Sequence[float]) -> float:

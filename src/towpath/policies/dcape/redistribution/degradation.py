@@ -13,7 +13,7 @@ def suggest(
 ) -> Iterator[Suggestion]:
     worse = {i: costs.degradation(i, before.get(i, 0.0)) for i in costs.processors}
     degraded = [i for i in sorted(worse, key=lambda i: -worse[i]) if worse[i] > limits.options.degraded]
-    targets = [i for i in limits.processors(known) if i not in degraded]
+    targets = limits.processors(known)  # "other query processors": all can be degraded at once
     for processor in degraded:
         reason = f"{processor} is {worse[processor]:.0%} worse than when it was last given something"
         for fragment, target in _moves(processor, targets, costs, known, limits):
@@ -26,7 +26,7 @@ def _moves(
     """The fragments of a processor with the best target of each, best first."""
     found = []
     for fragment in limits.fragments(known, processor):
-        gains = {target: gained(known.wiring, known.table, fragment, target) for target in targets}
+        gains = {t: gained(known.wiring, known.table, fragment, t) for t in targets if t != processor}
         if gains:
             # Of targets that remove equally many connections, the one with the least to do.
             target = max(gains, key=lambda t: (gains[t], -len(known.on(t))))
