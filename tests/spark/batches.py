@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -23,7 +24,7 @@ from towpath.plan.cut import plan
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Template, merge_all, template_of, universal_for
 from towpath.schema import Catalog
-from towpath.spark import universal
+from towpath.spark import universal, writers
 from towpath.spark.assignments import publish, table_columns
 from towpath.spark.carrier import build, column_types
 from towpath.spark.node import QUICK_JAVA, NodeSettings, open_session
@@ -82,7 +83,10 @@ def run(
         with TemporaryDirectory() as folder:
             publish(Path(folder), 1, made, TableChange(assigned), by_version=True)
             version = spark.createDataFrame([(1,)], "_version int")
-            return universal.build(template, inputs, version, Path(folder)).toArrow()
+            log, written = Path(folder) / "results", Path(folder) / "written"
+            files = universal.build(template, inputs, version, Path(folder), written)
+            writers.by_workers(log, written)(files, 0)
+            return pa.concat_tables([pq.read_table(file, partitioning=None) for file in log.glob("*/*.parquet")])
     schema = arrow_schema(table_columns(made))
     table = pa.Table.from_pylist([{"_version": 0, **row} for row in assigned], schema)
     return build(template, inputs, spark.createDataFrame(table)).toArrow()
