@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from towpath.cli import demo, main
+from towpath.lab.demo import FEWEST
+from towpath.lab.demo.market import RUSH_SHARE
 from towpath.lab.demo.play import Play
 from towpath.verify import Checked, Difference
 
@@ -80,11 +82,11 @@ def test_a_short_performance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr(Play, "check", spoilt)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     result = CliRunner().invoke(
-        main, ["demo", "--queries", "20", "--seconds", "10", "--json", str(tmp_path / "figures.json")]
+        main, ["demo", "--queries", str(FEWEST), "--seconds", "10", "--json", str(tmp_path / "figures.json")]
     )
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert list(figures["different"]) == ["q00001"], result.output
-    assert (figures["equal"], figures["carriers_restarted"], figures["late"]) == (19, 0, 0)
-    assert (figures["submitted_live"], figures["withdrawn_live"]) == (2, 1)
+    assert (figures["equal"], figures["carriers_restarted"], figures["late"]) == (FEWEST - 1, 0, 0)
+    assert (figures["submitted_live"], figures["withdrawn_live"]) == (FEWEST // RUSH_SHARE + 1, 1)
     assert list(figures["nodes"]) == ["left", "middle", "right"]
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""`towpath demo`: a market with a thousand standing queries, and the proof that every answer is right."""
+"""`towpath demo`: a market with hundreds of standing queries, and the proof that every answer is right."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHORTEST_S = 10
 AT_LEAST, LONG_ENOUGH = click.IntRange(min=FEWEST), click.IntRange(min=SHORTEST_S)
 
 
-@click.command("demo", epilog="Example: towpath demo --queries 1000 --seconds 70")
+@click.command("demo", epilog="Example: towpath demo --queries 300 --seconds 70")
 @click.option(
     "--queries", type=click.IntRange(min=FEWEST), default=QUERIES, show_default=True, help="Standing queries."
 )

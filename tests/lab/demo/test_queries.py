@@ -62,11 +62,11 @@ def test_few_carriers_run_them_and_those_that_come_later_need_no_other(count: in
         take_in(asked, controller, job.catalog)
         kinds = sorted((c.node, c.template.family.kind) for c in controller.state.carriers.values())
         assert kinds == [
-            ("left", "filter"),
-            ("middle", "filter"),
+            ("left", "universal filter"),
             ("middle", "universal aggregate"),
-            ("right", "2-way join"),
-            ("right", "filter"),
+            ("middle", "universal filter"),
+            ("right", "universal 2-way join"),
+            ("right", "universal filter"),
         ]
 
 

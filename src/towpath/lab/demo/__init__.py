@@ -4,4 +4,4 @@ from __future__ import annotations
 
 # Here and not in queries.py, so that it can be named without importing numpy and Arrow.
 FEWEST = 100  # standing queries: all shapes, and some to come and go
-QUERIES, SECONDS = 2000, 45  # unless somebody asks for others
+QUERIES, SECONDS = 300, 70  # unless somebody asks for others

@@ -6,7 +6,7 @@ to one of them, and the policy takes a part of it to the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 
@@ -16,18 +16,19 @@ from towpath.config.nodes import EmbeddedNode
 from towpath.config.steering import ControlDef
 from towpath.job import Job, QueryDef, ResultsDef
 from towpath.lab.demo.queries import greedy_queries, kinds_of, market_queries
+from towpath.plan import CarrierKinds
 from towpath.spark.node import QUICK_JAVA
 from towpath.streams.auction import EVENTS, SHARES
 from towpath.streams.base import Generator
 from towpath.streams.definition import StreamDef, StreamText, define
 from towpath.streams.registry import generator
 
-EVENTS_PER_S = 5000
+EVENTS_PER_S = 1000
 TRIGGER_MS = 1500
 SEED = 1
 DISORDER = "1 second"
 CHANGED_SHARE = 50  # one query in so many is submitted in the middle of the run, and one withdrawn
-RUSH_SHARE = 50  # one query in so many comes with the rush
+RUSH_SHARE = 20  # one query in so many comes with the rush
 
 # Where queries begin, by kind; the others are dealt to all nodes in turn.
 NODES = ("left", "middle", "right")
@@ -94,7 +95,8 @@ class Market:
         node = EmbeddedNode.model_validate({"type": "embedded", "cores": cores, "memory": "2g", "spark": QUICK_JAVA})
         streams = {table: self._stream(table) for table in SHARES}
         results, control = ResultsDef.model_validate({}), ControlDef.model_validate(CONTROL)
-        return Job(store, TRIGGER_MS, streams, dict.fromkeys(NODES, node), early, None, results, control)
+        made = Job(store, TRIGGER_MS, streams, dict.fromkeys(NODES, node), early, None, results, control)
+        return replace(made, carriers=CarrierKinds.UNIVERSAL)
 
     @property
     def total_events(self) -> int:

@@ -14,7 +14,7 @@ Draw = Callable[[Random], object]
 
 CONSTANTS: dict[str, Draw] = {
     "price": lambda rng: round(rng.uniform(1, 500), 2),
-    "low": lambda rng: round(rng.uniform(400, 600), 2),
+    "low": lambda rng: round(rng.uniform(1, 10), 2),
     "high": lambda rng: round(rng.uniform(800, 995), 2),
     "bound": lambda rng: round(rng.uniform(980, 1000), 2),
     "rate": lambda rng: round(rng.uniform(0.5, 1.5), 3),
