@@ -32,6 +32,7 @@ RESTLESS = {
     "zhou": {"tau": 0.2, "delta": 1},
     "replan": {"every": 1, "window": 0.2},
     "sbon": {"every": 1, "sample": 1, "window": 0.2, "smoothing": 1.0},
+    "sqpr": {"every": 1, "window": 0.2, "most_load": 0.01},
 }
 MOVED = {"Started", "Woken", "Measured", "MoveDone"}
 HEARS = {
