@@ -1,4 +1,4 @@
-"""A node for tests of those who tell nodes what to do."""
+"""A node for tests of those who give nodes commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What works without the packages of extras, and how it is told what needs them."""
+"""What works without the packages of extras, and how what needs them says so."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_everything_else_is_imported_without_them() -> None:
     files = (file.relative_to(ROOT / "src").with_suffix("") for file in (ROOT / "src" / "towpath").rglob("*.py"))
     modules = [".".join(file.parts).removesuffix(".__init__") for file in files]
     chosen = [name for name in modules if not name.startswith(needing)]
-    assert {"towpath.lab.demo.play", "towpath.lab.bench.sharing", "towpath.policies.zhou.alpha"} <= set(chosen)
+    assert {"towpath.lab.demo.play", "towpath.lab.bench.sharing", "towpath.policies.zhou.workload"} <= set(chosen)
     assert len(chosen) > 300
     without((*EXTRAS["lab"], *EXTRAS["kafka"], "hypothesis"), IMPORT_ALL, chosen)
 
@@ -100,8 +100,8 @@ def test_commands_that_need_the_laboratory_say_how_to_get_it(tmp_path: Path) -> 
         "towpath reproduce": ["reproduce", "--list"],
         "--simulate": ["what-if", str(tmp_path), "--planner", "single", "--simulate", "1"],
     }
-    for who, told in zip(commands, run_all(*commands.values()), strict=True):
-        assert told == (1, "", f"{who} needs {ALL_OF_LAB}\n    -> {LAB}\n")
+    for who, answer in zip(commands, run_all(*commands.values()), strict=True):
+        assert answer == (1, "", f"{who} needs {ALL_OF_LAB}\n    -> {LAB}\n")
     for who, (code, stdout, stderr) in zip(
         commands, run_all(*([*w, "--json"] for w in commands.values())), strict=True
     ):
@@ -115,8 +115,8 @@ def test_commands_that_do_not_need_it_work(tmp_path: Path) -> None:
     checked = ["plan", str(PROBLEM), "--check-only"]
     job = tmp_path / "market.yaml"
     job.write_text(JOB.read_text())
-    for told in run_all(planned, checked, ["check", str(job)], ["explain", str(job)]):
-        assert told[0] == 0, told
+    for answer in run_all(planned, checked, ["check", str(job)], ["explain", str(job)]):
+        assert answer[0] == 0, answer
     # It looks for what the job has measured, which there is none of.
     ((code, _, stderr),) = run_all(["what-if", str(tmp_path), "--planner", "single"])
     assert (code, "nothing was measured yet" in stderr) == (1, True)
@@ -131,8 +131,8 @@ def test_every_planner_runs_or_says_how_to_get_what_it_needs() -> None:
         if name in NEED_PLANNERS:
             (problem,) = answer["problems"]
             assert (code, stderr) == (1, "")
-            told = {f"the planner {name} needs the package {p}, which is not installed" for p in EXTRAS["planners"]}
-            assert problem["message"] in told and problem["hint"] == PLANNERS
+            answer = {f"the planner {name} needs the package {p}, which is not installed" for p in EXTRAS["planners"]}
+            assert problem["message"] in answer and problem["hint"] == PLANNERS
         else:  # some cannot solve this problem, whatever is installed
             here = json.loads(CliRunner().invoke(main, command).stdout)
             assert [answer.get(key) for key in ("ok", "title", "placement")] == [
@@ -170,17 +170,17 @@ def test_a_job_whose_planner_lacks_something_is_refused_by_check(tmp_path: Path)
     control = "control: {planner: relaxation, policy: replan, options: {planner: relaxation}}"
     job.write_text(f"{JOB.read_text()}\n{control}\n")
     ((code, stdout, _),) = run_all(["check", str(job), "--json"])
-    told = {problem["where"]: (problem["message"], problem["hint"]) for problem in json.loads(stdout)["problems"]}
+    answer = {problem["where"]: (problem["message"], problem["hint"]) for problem in json.loads(stdout)["problems"]}
     lack = "the planner relaxation needs the package scipy, which is not installed", PLANNERS
-    assert (code, told) == (1, {"control.planner": lack, "control.policy": lack})
+    assert (code, answer) == (1, {"control.planner": lack, "control.policy": lack})
 
 
 def test_a_topology_that_needs_more_says_so(tmp_path: Path) -> None:
     (tmp_path / "problem.yaml").write_text(ON_TRANSIT_STUB)
     ((code, stdout, stderr),) = run_all(["plan", str(tmp_path / "problem.yaml"), "--planner", "single"])
     assert (code, stdout) == (1, "")
-    told = "the topology transit_stub needs the package scipy, which is not installed"
-    assert stderr == f"{told}\n    -> {PLANNERS}\n"
+    answer = "the topology transit_stub needs the package scipy, which is not installed"
+    assert stderr == f"{answer}\n    -> {PLANNERS}\n"
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

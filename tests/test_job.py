@@ -51,10 +51,10 @@ def answer_in(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("file", files(JOBS / "bad_folder"), ids=lambda f: f.stem)
-def test_bad_files_of_the_queries_folder_are_told(file: Path) -> None:
+def test_bad_files_of_the_queries_folder_are_reported(file: Path) -> None:
     """They keep no other query from running, and `check` refuses them."""
-    told = [line for problem in load(file).folder.problems for line in str(problem).splitlines()]
-    assert told == answer_in(file)
+    lines = [line for problem in load(file).folder.problems for line in str(problem).splitlines()]
+    assert lines == answer_in(file)
 
 
 @pytest.mark.parametrize("file", files(JOBS / "bad"), ids=lambda f: f.stem)

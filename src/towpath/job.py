@@ -103,7 +103,7 @@ def load(path: Path) -> Job:
     path = path.absolute()
     title = f"{path} cannot be used:"
     raw, repeated = yamlfile.read(path, title)
-    reader = _Reader(path, repeated)
+    reader = _JobReader(path, repeated)
     job = reader.job(raw)
     if job is None:
         raise JobError(title, reader.problems)
@@ -121,7 +121,7 @@ def queries(
 
     `sinks` are the folders that other queries write to, and which query it is.
     """
-    reader = _Reader(folder / "queries")
+    reader = _JobReader(folder / "queries")
     found = reader.queries({name: _from_now(query) for name, query in raw.items()})
     reader.refuse_unknown_nodes(found, nodes)
     reader.refuse_shared_sinks(found, sinks)
@@ -181,7 +181,7 @@ class _FolderText(Settings):
 _Model = TypeVar("_Model", bound=Settings)
 
 
-class _Reader:
+class _JobReader:
     """Reads every section, whatever is wrong in the others, and collects the problems."""
 
     def __init__(self, path: Path, known: Iterable[Mistake] = ()) -> None:
@@ -239,7 +239,7 @@ class _Reader:
                 note = "" if name == names[0][0] else f" (for n = {n})"
                 text = self.stream(key, name, numbered(value, n), owners, note)
                 if text is None:
-                    break  # one member of a range speaks for all, or a mistake would be told 96 times
+                    break  # one member of a range speaks for all, or a mistake would be reported 96 times
                 streams[name] = define(name, text)
         self.problems += unlike(streams)
         return streams

@@ -10,6 +10,7 @@ from enum import Enum
 STREAM = "_stream"  # the column of an input that says which stream a row is of
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*")
 LINK = "link"  # the origin of streams that are made of others while a job runs
+RESULT_TIME = "result_time"  # the event time of those, of the first level
 
 
 class Type(Enum):
@@ -69,6 +70,19 @@ class Stream:
         """Streams of one class have the same columns, time column and origin, so that one input can read them all."""
         origin = (("", self.origin),) if self.origin else ()
         return (*sorted((c.name, c.type.value) for c in self.columns), ("", self.time), *origin)
+
+
+def result_time(level: int) -> str:
+    """The time column of derived streams. So those of two levels are of two classes, which are read apart.
+
+    A carrier that read one level and made the next would otherwise wait for itself.
+    """
+    return RESULT_TIME if level == 1 else f"{RESULT_TIME}_{level}"
+
+
+def level(stream: Stream) -> int:
+    """How many derived streams lie one upon the other, with this one; 0 for a stream that a job defines."""
+    return int(stream.time.removeprefix(RESULT_TIME).removeprefix("_") or 1) if stream.origin == LINK else 0
 
 
 def internal(name: str) -> str:

@@ -31,14 +31,14 @@ def job(folder: Path, properties: str = "") -> Job:
     return load(folder / "job.yaml")
 
 
-def test_mistakes_of_a_policy_are_told_before_anything_starts(tmp_path: Path) -> None:
+def test_mistakes_of_a_policy_are_reported_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="no policy 'dcap'; did you mean dcape"):
         policy_of(job(tmp_path), ControlDef(policy="dcap"))
     with pytest.raises(PolicyError, match="options of the policy zhou\\nkapa: is not a known key"):
         policy_of(job(tmp_path), ControlDef(policy="zhou", options={"kapa": 1.5}))
 
 
-def test_what_a_policy_asks_of_nodes_is_told_then_too(tmp_path: Path) -> None:
+def test_what_a_policy_asks_of_nodes_is_reported_then_too(tmp_path: Path) -> None:
     by_site = ControlDef(policy="dcape", options={"group_by": "site"})
     with pytest.raises(PolicyError, match="'site' is no property of b"):
         policy_of(job(tmp_path), by_site)
@@ -49,7 +49,7 @@ def test_what_a_policy_asks_of_nodes_is_told_then_too(tmp_path: Path) -> None:
         policy_of(there, by_site.model_copy(update={"scaling": scaling}))
 
 
-def test_check_tells_all_of_them_at_once(tmp_path: Path) -> None:
+def test_check_reports_all_of_them_at_once(tmp_path: Path) -> None:
     control = {"planner": "first_fitt", "policy": "zhou", "options": {"kapa": 1.5}}
     with pytest.raises(JobError) as error:
         check(replace(job(tmp_path), control=ControlDef.model_validate(control)))

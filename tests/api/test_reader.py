@@ -42,12 +42,12 @@ def test_queries_are_listed_by_name_with_state_and_validity(reader: Reader) -> N
     assert {q.columns for q in reader.queries()} == {("value", "text")}
 
 
-def test_an_unknown_query_is_told_with_what_was_meant(reader: Reader) -> None:
+def test_an_unknown_query_is_reported_with_what_was_meant(reader: Reader) -> None:
     with pytest.raises(UnknownQueryError, match=r"no query named 'sinse' among its 6\n.*did you mean since\?"):
         reader.read("sinse")
 
 
-def test_a_folder_that_is_no_store_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_store_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no job here yet"):
         Reader(tmp_path)
 

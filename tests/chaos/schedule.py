@@ -51,8 +51,8 @@ class Schedule:
 
     def __str__(self) -> str:
         late = sum(late_rows(self.workload.recording).values())
-        told = (", ".join(f"{s.fault} {s.node}" for s in steps) or "nothing" for steps in self.steps)
-        return f"seed {self.seed}, {self.fragments}, copies {self.copies}, {late} late rows: {'; '.join(told)}"
+        shown = (", ".join(f"{s.fault} {s.node}" for s in steps) or "nothing" for steps in self.steps)
+        return f"seed {self.seed}, {self.fragments}, copies {self.copies}, {late} late rows: {'; '.join(shown)}"
 
 
 def schedule(seed: int) -> Schedule:

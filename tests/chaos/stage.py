@@ -130,7 +130,7 @@ class Stage:
             case Fault.CLOCK:
                 self._clock.write_text(str(int(step.seconds)))
 
-    def to_be_told(self) -> set[Fault]:
+    def to_be_reported(self) -> set[Fault]:
         """The faults that somebody must have noticed: whom they hit lived long enough, and so did the controller."""
         return {hit.step.fault for hit in self._hits if self._noticeable(hit)}
 
@@ -278,7 +278,7 @@ class Stage:
     # --- the log -----------------------------------------------------------------------------------------------------
 
     def _damage_and_restore(self) -> None:
-        """A file of the results log is cut short: whoever reads it is told, and nobody gets a wrong answer."""
+        """A file of the results log is cut short: whoever reads it hears of it, and nobody gets a wrong answer."""
         before = self._read_all()
         for path in sorted(self.store.glob("carriers/*/e*/results/*/*.parquet"))[:1]:
             with path.open("r+b") as file:  # by this name there may be nothing any more a moment later
@@ -288,7 +288,7 @@ class Stage:
                 file.seek(0)
                 file.write(content)
             for read, rows in meanwhile.items():
-                assert not before.get(read, Counter()) - rows, f"a cut file took rows from {read}, and nobody was told"
+                assert not before.get(read, Counter()) - rows, f"a cut file took rows from {read}, and nobody heard"
 
     def _read_all(self) -> dict[tuple[str, str], Counter[str]]:
         """The rows of every query that can be read, by its name and the event times it answers for."""

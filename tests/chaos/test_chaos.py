@@ -54,7 +54,7 @@ def test_nothing_is_lost_or_doubled(servers: Servers, store: bool, tmp_path: Pat
     assert miscounted(plan, stage.store) is None
     said = (tmp_path / "said.txt").read_text()
     assert "Traceback" not in said and "at org.apache" not in said, said[-4000:]
-    assert not unmentioned(stage.to_be_told(), stage.store, said)
+    assert not unmentioned(stage.to_be_reported(), stage.store, said)
 
 
 def wrong(plan: Schedule, store: Path) -> dict[str, str]:
@@ -79,13 +79,13 @@ def miscounted(plan: Schedule, store: Path) -> str | None:
 
 
 def unmentioned(expected: set[Fault], store: Path, said: str) -> set[Fault]:
-    """Faults that must have been told, in the history or on the terminal, and were not."""
+    """Faults that must have been reported, in the history or on the terminal, and were not."""
     history = Journal(store / "journal.sqlite", read_only=True).history()
-    told = {entry.kind for entry in history}
+    kinds = {entry.kind for entry in history}
     words = said + "\n".join(entry.text for entry in history)
     mentioned = {
-        Fault.KILL_NODE: EventKind.NODE_LOST in told,
-        Fault.PAUSE_NODE: bool({EventKind.NODE_LOST, EventKind.NODE_SLOW} & told),
+        Fault.KILL_NODE: EventKind.NODE_LOST in kinds,
+        Fault.PAUSE_NODE: bool({EventKind.NODE_LOST, EventKind.NODE_SLOW} & kinds),
         Fault.KILL_CONTROLLER: "ended without being stopped" in words,
         Fault.PAUSE_CONTROLLER: "the controller stood still" in words,
         Fault.CLOCK: "the clock was put" in words,

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from towpath.cli import main
-from towpath.cli.app import COMMANDS, _in_a_line, _teller
+from towpath.cli.app import COMMANDS, _in_a_line, _terminal_handler
 
 
 def test_version() -> None:
@@ -27,7 +27,7 @@ def test_help_shows_every_command_with_an_example(command: str) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "level"), [([], logging.WARNING), (["-v"], logging.DEBUG)])
-def test_verbose_tells_more(arguments: list[str], level: int) -> None:
+def test_verbose_prints_more(arguments: list[str], level: int) -> None:
     CliRunner().invoke(main, [*arguments, "check", "no-such-job.yaml"])
     assert logging.getLogger("towpath").getEffectiveLevel() == level
 
@@ -77,7 +77,7 @@ def test_the_package_itself_loads_no_heavy_package() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_what_is_logged_is_told_in_a_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_logged_is_reported_in_a_line(caplog: pytest.LogCaptureFixture) -> None:
     try:
         raise ValueError("first\nsecond")
     except ValueError:
@@ -89,7 +89,7 @@ def test_what_is_logged_is_told_in_a_line(caplog: pytest.LogCaptureFixture) -> N
 
 def test_lines_stay_whole_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     long = "the disk is full " * 10
-    _teller().handle(logging.LogRecord("towpath.test", logging.ERROR, "", 0, long, (), None))
+    _terminal_handler().handle(logging.LogRecord("towpath.test", logging.ERROR, "", 0, long, (), None))
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith(f" ERROR {long}")
 
@@ -112,7 +112,7 @@ command()
 """
 
 
-def test_errors_are_told_also_while_stderr_is_kept_in_a_file(tmp_path: Path) -> None:
+def test_errors_are_reported_also_while_stderr_is_kept_in_a_file(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", ERRS, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stderr.endswith(f" ERROR {'the disk is full ' * 10}\n")
     assert len(done.stderr.splitlines()) == 1

@@ -36,7 +36,7 @@ def with_queries(queries: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_kind_of_a_query_is_told(tmp_path: Path, kind: str) -> None:
+def test_the_kind_of_a_query_is_shown(tmp_path: Path, kind: str) -> None:
     result = check(tmp_path, with_queries({"q": KINDS[kind]}), "--json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["queries"]["q"]["kind"] == kind
@@ -65,7 +65,7 @@ def test_the_summary_counts_queries_by_kind_and_joins_streams_that_are_alike(tmp
     assert "value bigint, timestamp timestamp" in result.stdout
 
 
-def test_all_mistakes_of_all_queries_are_told_with_their_place(tmp_path: Path) -> None:
+def test_all_mistakes_of_all_queries_are_reported_with_their_place(tmp_path: Path) -> None:
     folder = tmp_path / "queries"
     folder.mkdir()
     (folder / "good.sql").write_text(KINDS["filter"])
@@ -79,7 +79,7 @@ def test_all_mistakes_of_all_queries_are_told_with_their_place(tmp_path: Path) -
     assert result.stderr.startswith("2 mistakes in queries:\n")
 
 
-def test_a_file_below_the_current_folder_is_told_by_its_short_name(
+def test_a_file_below_the_current_folder_is_reported_by_its_short_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -102,7 +102,7 @@ def test_problems_in_json(tmp_path: Path, job: str, where: str) -> None:
     assert report["problems"][0].keys() == {"where", "message", "hint", "excerpt"}
 
 
-def test_a_missing_job_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_job_file_is_reported(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["check", str(tmp_path / "nothing.yaml")])
     assert result.exit_code == 1
     assert "nothing.yaml" in result.stderr

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from towpath.cli import demo, main
 from towpath.lab.demo import FEWEST
 from towpath.lab.demo.market import RUSH_SHARE
-from towpath.lab.demo.play import Play
+from towpath.lab.demo.play import DemoRun
 from towpath.verify import Checked, Difference
 
 
@@ -59,7 +59,7 @@ def report(different: dict[str, str]) -> dict[str, Any]:
         ),
     ],
 )
-def test_the_verdict_is_told_and_decides_the_exit_code(
+def test_the_verdict_is_reported_and_decides_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, different: dict[str, str], code: int, last: list[str]
 ) -> None:
     monkeypatch.setattr(demo, "_perform", lambda *_: report(different))
@@ -73,13 +73,13 @@ def test_the_verdict_is_told_and_decides_the_exit_code(
 @pytest.mark.live
 def test_a_short_performance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All queries are checked, and one that differs is found: the answer to the first is spoilt on its way."""
-    check = Play.check
+    check = DemoRun.check
 
-    def spoilt(play: Play) -> Iterator[Checked]:
+    def spoilt(play: DemoRun) -> Iterator[Checked]:
         for checked in check(play):
             yield checked if checked.name != "q00001" else Checked("q00001", 0, Difference(1, 0))
 
-    monkeypatch.setattr(Play, "check", spoilt)
+    monkeypatch.setattr(DemoRun, "check", spoilt)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     result = CliRunner().invoke(
         main, ["demo", "--queries", str(FEWEST), "--seconds", "10", "--json", str(tmp_path / "figures.json")]

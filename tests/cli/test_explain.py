@@ -19,7 +19,7 @@ from towpath.api.checking import parse_all
 from towpath.cli import main
 from towpath.config.nodes import EmbeddedNode
 from towpath.control.decide.controller import Controller, Submission
-from towpath.control.decide.requests import request_of, take_in
+from towpath.control.decide.requests import planned, request_of, take_in
 from towpath.control.journal.journal import Journal
 from towpath.control.state.records import State
 from towpath.lab.testing.queries import random_shape
@@ -54,6 +54,18 @@ def job_file(folder: Path, queries: Mapping[str, Any]) -> Path:
 
 def explain(file: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["explain", str(file), *arguments])
+
+
+def test_a_query_of_another_dialect_is_shown_in_towpaths_own(tmp_path: Path) -> None:
+    text = """
+        INSERT INTO top_bids SELECT channel, max(price) AS top
+        FROM TABLE(TUMBLE(TABLE bids, DESCRIPTOR(at), INTERVAL '10' SECOND)) GROUP BY channel, window_start, window_end
+    """
+    shown = explain(job_file(tmp_path, {"top": text, **QUERIES}), "top").output
+    own = "MAX(bids.price) AS top FROM bids AS bids [RANGE 10 SECONDS] GROUP BY bids.channel"
+    assert own in " ".join(shown.split())
+    assert "the text calls its results top_bids; they are kept under the query's name, top" in shown
+    assert "in towpath's SQL" not in explain(job_file(tmp_path, QUERIES), "hot").output
 
 
 def sharing(file: Path, *arguments: str) -> dict[str, list[dict[str, Any]]]:
@@ -190,13 +202,13 @@ def test_twenty_queries_are_shown_unless_all_are_asked_for(tmp_path: Path) -> No
     assert len(json.loads(explain(file, "--json").stdout)["queries"]) == 25
 
 
-def test_names_that_no_query_has_are_told_all_at_once(tmp_path: Path) -> None:
+def test_names_that_no_query_has_are_reported_all_at_once(tmp_path: Path) -> None:
     result = explain(job_file(tmp_path, QUERIES), "hott", "hot", "nothing-like-it")
     assert result.exit_code == 1
     assert "'hott' (did you mean hot?), 'nothing-like-it'" in result.stderr
 
 
-def test_a_mistake_in_the_sql_is_told(tmp_path: Path) -> None:
+def test_a_mistake_in_the_sql_is_reported(tmp_path: Path) -> None:
     result = explain(job_file(tmp_path, QUERIES), "--sql", "SELECT prize FROM bids")
     assert result.exit_code == 1
     assert "^^^^^" in result.stderr
@@ -230,7 +242,8 @@ def test_copies_are_explained_also_when_they_run_already(tmp_path: Path) -> None
     job = jobs.load(file)
     journal = Journal(Store(job.store).journal)
     controller = Controller(journal.load(), job.catalog, list(job.nodes))
-    take_in([request_of(parse_all(job)["q"], job.queries["q"], job.fragments)], controller, job.catalog)
+    asked = [request_of(parse_all(job)["q"], job.queries["q"], job.fragments)]
+    take_in(planned(asked, controller, job.catalog), controller)
     journal.save(controller.changed.values())
     journal.close()
     again = json.loads(explain(file, "--json").stdout)["queries"]["q"]["selects"]
@@ -260,7 +273,8 @@ def test_what_is_explained_is_what_runs(rng: Random, definition: dict[str, Any])
         job = job_of(Path(folder), catalog, random_shape(rng, catalog).text(), definition)
         (entry,) = explaining.explain(job)
         controller = Controller(State(), job.catalog, list(job.nodes))
-        take_in([request_of(parse_all(job)["q"], job.queries["q"], job.fragments)], controller, job.catalog)
+        asked = [request_of(parse_all(job)["q"], job.queries["q"], job.fragments)]
+    take_in(planned(asked, controller, job.catalog), controller)
     made = controller.state.fragments
     explained = {share.fragment: piece for piece in entry.pieces for share in piece.shares}
     assert explained.keys() == made.keys()

@@ -77,7 +77,7 @@ def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_failures_of_the_user_are_told_without_a_trace(
+def test_failures_of_the_user_are_reported_without_a_trace(
     failure: BaseException, code: int, said: str, tmp_path: Path
 ) -> None:
     result = run(failure)
@@ -86,7 +86,7 @@ def test_failures_of_the_user_are_told_without_a_trace(
 
 
 @pytest.mark.parametrize(
-    ("failure", "code", "title", "told"),
+    ("failure", "code", "title", "problems"),
     [
         (StoreError("it is locked\n    -> stop it"), 1, "it is locked", [("", "it is locked", "stop it")]),
         (PROBLEMS, 1, PROBLEMS.title, [(p.where, p.message, p.hint) for p in PROBLEMS.problems]),
@@ -96,13 +96,13 @@ def test_failures_of_the_user_are_told_without_a_trace(
     ids=lambda value: type(value).__name__,
 )
 def test_with_json_a_failure_is_the_answer(
-    failure: BaseException, code: int, title: str, told: list[tuple[str, str, str]]
+    failure: BaseException, code: int, title: str, problems: list[tuple[str, str, str]]
 ) -> None:
     result = run(failure, None, "--json")
     assert (result.exit_code, result.stderr) == (code, "")
     answer = json.loads(result.stdout)
     assert (answer["ok"], answer["title"]) == (False, title)
-    assert [(p["where"], p["message"], p["hint"]) for p in answer["problems"]] == told
+    assert [(p["where"], p["message"], p["hint"]) for p in answer["problems"]] == problems
 
 
 def test_with_json_an_internal_error_is_the_answer(tmp_path: Path) -> None:
@@ -129,9 +129,9 @@ def test_problems_are_coloured_on_a_terminal(monkeypatch: pytest.MonkeyPatch) ->
     terminal = Console(file=io.StringIO(), force_terminal=True, color_system="standard", highlight=False, width=200)
     monkeypatch.setattr(failures, "MESSAGES", terminal)
     failures.show(PROBLEMS)
-    told = terminal.file.getvalue()  # type: ignore[attr-defined]
-    assert "\x1b[31m" in told
-    assert re.sub(r"\x1b\[[0-9;]*m", "", told) == f"{PROBLEMS}\n"
+    printed = terminal.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b[31m" in printed
+    assert re.sub(r"\x1b\[[0-9;]*m", "", printed) == f"{PROBLEMS}\n"
 
 
 def test_a_long_line_is_not_broken() -> None:

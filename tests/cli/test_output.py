@@ -11,7 +11,7 @@ from towpath.cli import output
 
 
 class Messages(Console):
-    """A stderr that tells when something was written to it."""
+    """A stderr that records when something was written to it."""
 
     def __init__(self, terminal: bool) -> None:
         self.written = threading.Event()
@@ -67,7 +67,7 @@ def test_json_keeps_letters_as_they_are(capsys: pytest.CaptureFixture[str]) -> N
         ({f"s{n}": 1 for n in range(7)}, 0, "7 late rows (s0 1, s1 1, s2 1, s3 1, s4 1 and 2 more streams)"),
     ],
 )
-def test_late_rows_are_told_by_stream(by_stream: dict[str, int], unheard: int, said: str) -> None:
+def test_late_rows_are_reported_by_stream(by_stream: dict[str, int], unheard: int, said: str) -> None:
     assert output.late_text(sum(by_stream.values()), by_stream, unheard) == said
 
 

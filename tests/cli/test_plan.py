@@ -58,7 +58,7 @@ def test_compare_has_a_row_for_each_planner_and_all_metrics() -> None:
     assert [outcome["planner"] for outcome in answer["planners"]] == ["single", "random"]
 
 
-def test_a_planner_that_fails_is_told_beside_the_others(tmp_path: Path) -> None:
+def test_a_planner_that_fails_is_reported_beside_the_others(tmp_path: Path) -> None:
     file = tmp_path / "problem.yaml"
     file.write_text("generate: {workload: {type: zhou, queries: 10}}\n")
     answer = report(file, "--compare", "brute_force,random")
@@ -69,7 +69,7 @@ def test_a_planner_that_fails_is_told_beside_the_others(tmp_path: Path) -> None:
     assert alone.exit_code == 1 and "brute_force is for small problems" in alone.stderr
 
 
-def test_violations_are_told(tmp_path: Path) -> None:
+def test_violations_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "problem.yaml"
     file.write_text(FULL)
     result = plan(file, "--planner", "producer")
@@ -106,7 +106,7 @@ def test_the_seed_is_for_generators_and_planners(tmp_path: Path) -> None:
     assert one["placement"] == again["placement"] != other["placement"]
 
 
-def test_mistakes_of_the_file_are_told_in_both_forms(tmp_path: Path) -> None:
+def test_mistakes_of_the_file_are_reported_in_both_forms(tmp_path: Path) -> None:
     file = tmp_path / "problem.yaml"
     file.write_text("nodes: 3\n")
     result = plan(file, "--planner", "random")

@@ -59,7 +59,7 @@ def test_json_has_everything_of_a_stream(store: Path) -> None:
     ]
 
 
-def test_a_stream_that_there_is_not_is_told(store: Path) -> None:
+def test_a_stream_that_there_is_not_is_reported(store: Path) -> None:
     result = rejected(str(store), "--stream", "pump3")
     said = f"{store}: there is no stream named 'pump3'"
     hint = "did you mean pump2? known: bids, pump1, pump2"

@@ -67,14 +67,14 @@ def test_one_page_for_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         ((), 2, "name an experiment, or use --all"),
         (("small-one", "--all"), 2, "name an experiment, or use --all"),
         (("small-one", "other"), 1, "no experiment 'other'; there are small-one, small-two"),
     ],
 )
-def test_what_was_wrong_is_told_before_anything_runs(arguments: tuple[str, ...], code: int, told: str) -> None:
+def test_what_was_wrong_is_reported_before_anything_runs(arguments: tuple[str, ...], code: int, message: str) -> None:
     result = run(*arguments)
     assert result.exit_code == code
-    assert told in result.stderr and "half" not in result.stderr
+    assert message in result.stderr and "half" not in result.stderr

@@ -75,21 +75,21 @@ def test_without_a_query_all_are_listed(store: Path) -> None:
         (["{store}/nothing"], 1, "expected a job file or the store of a job"),
     ],
 )
-def test_mistakes_are_told(store: Path, arguments: list[str], code: int, said: str) -> None:
+def test_mistakes_are_reported(store: Path, arguments: list[str], code: int, said: str) -> None:
     result = results(*(argument.format(store=store) for argument in arguments))
     assert (result.exit_code, result.stdout) == (code, "")
     assert said in result.stderr
 
 
-def test_what_a_query_that_leaves_waits_for_is_told(store: Path) -> None:
+def test_what_a_query_that_leaves_waits_for_is_reported(store: Path) -> None:
     assert "withdrawing" not in results(store).stderr
     journal = Journal(Store(store).journal)
     journal.save([replace(part, done=False) for part, _ in journal.parts(4)])
     journal.close()
-    told = (
+    message = (
         "withdrawing, until every stream that they read has come to their end: gone (rows from 1970-01-01 00:00:05 on)"
     )
-    assert told in results(store).stderr
+    assert message in results(store).stderr
 
 
 def test_a_query_that_was_set_aside_shows_what_it_had_answered_and_why(store: Path) -> None:

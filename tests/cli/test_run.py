@@ -103,7 +103,7 @@ def test_windows_cannot_be_both_closed_and_kept_open(job: Path) -> None:
     assert "give one of them" in result.output
 
 
-def test_a_wrong_query_is_told_before_spark_starts(job: Path) -> None:
+def test_a_wrong_query_is_reported_before_spark_starts(job: Path) -> None:
     job.write_text(JOB.replace("amount > 10", "amont > 10"))
     result = run("run", job)
     assert (result.exit_code, result.stdout) == (1, "")

@@ -109,7 +109,7 @@ def test_migrate_to_another_kind_of_carrier(store: Path, verbs: FakeVerbs) -> No
     assert verbs.asked == [Migrate("hot", None, "universal")]
 
 
-def test_migrate_and_wait_tells_the_steps(store: Path) -> None:
+def test_migrate_and_wait_prints_the_steps(store: Path) -> None:
     result = run("migrate", "7", "--to", "right", "--wait", "--json")
     assert json.loads(result.stdout)[0]["step"] == "done"
     steps = [line.split(": ")[-1] for line in result.stderr.splitlines()]
@@ -165,7 +165,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "said"), MISTAKES, ids=lambda value: str(value)[:40])
-def test_mistakes_are_told(store: Path, arguments: list[str], code: int, said: str) -> None:
+def test_mistakes_are_reported(store: Path, arguments: list[str], code: int, said: str) -> None:
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (code, "")
     assert said in result.stderr
@@ -174,8 +174,8 @@ def test_mistakes_are_told(store: Path, arguments: list[str], code: int, said: s
 
 def test_one_job_here_is_enough_and_two_are_too_many(store: Path, tmp_path: Path) -> None:
     with service(tmp_path / "other.store", FakeVerbs()):
-        told = run("status").stderr
-    assert "found the stores of several jobs (job.store, other.store)" in told
+        message = run("status").stderr
+    assert "found the stores of several jobs (job.store, other.store)" in message
     assert run("status").exit_code == 0
 
 
@@ -186,7 +186,7 @@ def test_no_job_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Path:
+def store_with_history(tmp_path: Path) -> Path:
     """A store with a history, whose job does not run."""
     journal = Journal(Store(tmp_path).journal)
     journal.save(
@@ -210,12 +210,12 @@ def told(tmp_path: Path) -> Path:
         (["--query", "cold"], []),
     ],
 )
-def test_history_without_a_service(told: Path, options: list[str], texts: list[str]) -> None:
-    found = json.loads(run("history", "--store", told, "--json", *options).stdout)
+def test_history_without_a_service(store_with_history: Path, options: list[str], texts: list[str]) -> None:
+    found = json.loads(run("history", "--store", store_with_history, "--json", *options).stdout)
     assert [entry["text"] for entry in found] == texts
     assert all(abs(entry["at_us"] / 1e6 - time.time()) < 3600 for entry in found)
 
 
-def test_history_as_a_table(told: Path) -> None:
-    shown = run("history", told).stdout
+def test_history_as_a_table(store_with_history: Path) -> None:
+    shown = run("history", store_with_history).stdout
     assert "node lost" in shown and "2 entries" in shown

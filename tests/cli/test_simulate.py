@@ -52,13 +52,13 @@ def test_writes_tables_and_plots(tmp_path: Path) -> None:
     assert pd.read_parquet(out / "windows.parquet")["at"].tolist() == [1.0, 2.0]
 
 
-def test_what_the_managers_were_told_can_be_opened_in_a_spreadsheet(tmp_path: Path) -> None:
+def test_what_was_reported_to_managers_can_be_opened_in_a_spreadsheet(tmp_path: Path) -> None:
     policy = ("--policy", "dcape", "--set", "policy.window=0.5")
     result = simulate("--planner", "single", *policy, "--out", str(tmp_path), "--format", "csv")
     assert result.exit_code == 0, result.output
-    told = pd.read_csv(tmp_path / "reported.csv")
-    assert list(told) == ["seconds", "kind", "name", "property", "value"]
-    assert {"edge1", "core"} < set(told[told["kind"] == "processor"]["name"])
+    reported = pd.read_csv(tmp_path / "reported.csv")
+    assert list(reported) == ["seconds", "kind", "name", "property", "value"]
+    assert {"edge1", "core"} < set(reported[reported["kind"] == "processor"]["name"])
 
 
 def test_ctrl_c_loses_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_mistake_is_told(case: str) -> None:
+def test_a_mistake_is_reported(case: str) -> None:
     options, code, text = WRONG[case]
     result = simulate(*options)
     assert result.exit_code == code, result.output
@@ -114,14 +114,14 @@ def test_latencies_change_with_a_numbered_series(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("matrices", "told"),
+    ("matrices", "message"),
     [
         ((), "holds no numbered files"),
         (("1 2\n3",), "is no matrix of numbers"),
         ((rows(3, 2),), "1.txt has 3 rows, expected one for each of the 4 nodes"),
     ],
 )
-def test_a_series_that_does_not_fit_is_refused(matrices: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_a_series_that_does_not_fit_is_refused(matrices: tuple[str, ...], message: str, tmp_path: Path) -> None:
     result = simulate("--planner", "producer", "--latencies", series(tmp_path, *matrices))
     assert result.exit_code == 1
-    assert told in " ".join(result.output.split())
+    assert message in " ".join(result.output.split())

@@ -27,6 +27,6 @@ def test_the_journal_keeps_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "hidden" not in str(sink.record())
 
 
-def test_what_is_not_there_is_told() -> None:
+def test_what_is_not_there_is_reported() -> None:
     with pytest.raises(SinkError, match="not in the environment: TOWPATH_NOT_SET"):
         revealed({"kafka.sasl.password": "${TOWPATH_NOT_SET}"})

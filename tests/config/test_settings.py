@@ -1,4 +1,4 @@
-"""What is wrong with a value is told in words of our own, wherever the value stands."""
+"""What is wrong with a value is said in words of our own, wherever the value stands."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def mistakes(model: type[Settings], key: str, value: object) -> list[str]:
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_no_words_of_pydantic(model: type[Settings]) -> None:
     keys = [field.alias or name for name, field in model.model_fields.items()]
-    told = [text for key in keys for value in VALUES for text in mistakes(model, key, value)]
-    assert not [text for text in told if any(word in text for word in PYDANTIC)]
-    assert not [text for text in told if text.split(": ")[0].endswith((".str", ".int", ".float", ".bool"))]
+    texts = [text for key in keys for value in VALUES for text in mistakes(model, key, value)]
+    assert not [text for text in texts if any(word in text for word in PYDANTIC)]
+    assert not [text for text in texts if text.split(": ")[0].endswith((".str", ".int", ".float", ".bool"))]

@@ -30,7 +30,7 @@ WORK_SHARE = 0.5  # of its time, what goes to its fragments
 class LiveWorld:
     def __init__(self, world: World) -> None:
         self._world = world
-        self.told: list[tuple[EventKind, str]] = []
+        self.history: list[tuple[EventKind, str]] = []
         self._numbers: dict[str, int] = {}
 
     @property
@@ -53,7 +53,7 @@ class LiveWorld:
     def add_history(
         self, kind: EventKind, text: str, *, fragment: int | None = None, nodes: Iterable[str] = ()
     ) -> None:
-        self.told.append((kind, text))
+        self.history.append((kind, text))
 
     def round(self, at: float, cost: Mapping[str, float]) -> list[BatchDone]:
         """A second of every carrier: a micro-batch that takes so long for each of its fragments, by node."""

@@ -82,7 +82,7 @@ def test_its_refusal_names_the_resource_that_is_short(situation: Situation) -> N
 
 
 def test_those_that_do_not_fit_together_are_refused_each(situation: Situation) -> None:
-    """Each takes 0.1, and node b has 0.15 for them; what fits is not told."""
+    """Each takes 0.1, and node b has 0.15 for them; what fits is not mentioned."""
     several = [submission(kind.partition(" ")[0], kind, node="b") for kind in ("other filter", "narrow filter")]
     with pytest.raises(AdmissionRefused) as refused:
         refuse_without_room(situation, by_planner(0.15), several)

@@ -80,6 +80,17 @@ def test_now_is_above_what_an_input_has_and_holds_back(world: World) -> None:
     assert world.part("r").asked_us == 25 * SECOND + 1
 
 
+def test_now_is_above_what_an_input_held_back_before_the_last_start(world: World) -> None:
+    """Nothing new has come since, so no micro-batch tells."""
+    world.submit(submission("first", "filter"))
+    held = replace(batch_done("c0", 0, 1, s(), first=True), known_us=25 * SECOND)
+    world.act(world.controller.handle(held))
+    world.crash()
+    world.submit(submission("q", "same filter", start=NOW))
+    world.act(world.controller.rest("c0"))
+    assert world.validity("q") == (True, 25 * SECOND + 1, None)
+
+
 def test_now_on_streams_that_have_nothing(world: World) -> None:
     world.submit(submission("q", "filter", start=NOW))
     assert world.controller.undecided == {"c0"}

@@ -37,7 +37,7 @@ def submit(world: World, *kinds: str, node: str | None = None) -> list[str]:
 def entered(world: World) -> list[str]:
     """Why each query is where it is, as the history has it."""
     return [
-        told.text.replace(": ", "; ").split("; ")[-1] for told in world.journal.history() if told.kind == "submitted"
+        entry.text.replace(": ", "; ").split("; ")[-1] for entry in world.journal.history() if entry.kind == "submitted"
     ]
 
 

@@ -86,8 +86,8 @@ def test_windows_close_behind_the_batches_that_nobody_heard_of(
     node.events.side_effect = None
     with opened(tmp_path, node) as engine:
         node.reset_mock()
-        told = batch_done("c0", 1 + unheard, 1, [None], 60 * SECOND - DELAY, first=True)
-        node.tick.side_effect = lambda carrier, n, us: setattr(node.events, "side_effect", chain([[told]], repeat([])))
+        done = batch_done("c0", 1 + unheard, 1, [None], 60 * SECOND - DELAY, first=True)
+        node.tick.side_effect = lambda carrier, n, us: setattr(node.events, "side_effect", chain([[done]], repeat([])))
         engine.finishing.drain()
         asked, closed = (call.args for call in node.tick.call_args_list)
     assert asked == ("c0", 0, BEGINNING_US)

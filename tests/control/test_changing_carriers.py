@@ -55,9 +55,9 @@ def test_the_history_names_the_carriers_and_the_reason(world: World) -> None:
     flow(world, 1, 2)
     world.change_carrier("q", COMPILED)
     flow(world, *range(3, 20))
-    told = [entry.text for entry in world.journal.history() if entry.kind.startswith("move")]
-    assert told[0] == ("fragment 1 (q) sets out from universal carrier c0 on a to compiled carrier c1 on a: asked for")
-    assert told[-1] == "fragment 1 is done on universal carrier c0 on a; on compiled carrier c1 on a it is fragment 2"
+    texts = [entry.text for entry in world.journal.history() if entry.kind.startswith("move")]
+    assert texts[0] == ("fragment 1 (q) sets out from universal carrier c0 on a to compiled carrier c1 on a: asked for")
+    assert texts[-1] == "fragment 1 is done on universal carrier c0 on a; on compiled carrier c1 on a it is fragment 2"
 
 
 def test_those_who_share_a_fragment_change_together(world: World) -> None:

@@ -53,21 +53,21 @@ def node(world: World, query: str) -> str:
     return world.controller.known.node_of(world.part(query).fragment)
 
 
-def told(world: World, kind: EventKind) -> list[str]:
+def texts_of(world: World, kind: EventKind) -> list[str]:
     return [entry.text for entry in world.journal.history() if entry.kind is kind]
 
 
 def test_a_new_query_goes_where_the_planner_says(world: World) -> None:
     world.submit(submission("f", "filter"), submission("w", "window"))
     assert (node(world, "f"), node(world, "w")) == ("c", "c")
-    assert "asked for; c was chosen by mine among a 0%, b 0%, c 0% busy" in told(world, EventKind.SUBMITTED)[0]
+    assert "asked for; c was chosen by mine among a 0%, b 0%, c 0% busy" in texts_of(world, EventKind.SUBMITTED)[0]
 
 
 def test_who_names_a_node_or_can_be_shared_is_not_asked_about(world: World) -> None:
     world.submit(submission("f", "filter", node="a"))
     world.submit(submission("again", "filter"))
     assert (node(world, "f"), node(world, "again")) == ("a", "a")
-    assert not any("mine" in text for text in told(world, EventKind.SUBMITTED))
+    assert not any("mine" in text for text in texts_of(world, EventKind.SUBMITTED))
 
 
 def test_copies_go_where_the_planner_says(world: World) -> None:
@@ -75,7 +75,7 @@ def test_copies_go_where_the_planner_says(world: World) -> None:
     world.submit(*(replace(asked, copies=2) for asked in twice))
     nodes = {name: [world.controller.known.node_of(p.fragment) for p in world.parts(name)] for name in ("f", "w")}
     assert nodes == {"f": ["c", "b"], "w": ["b", "c"]}
-    f, w = told(world, EventKind.SUBMITTED)
+    f, w = texts_of(world, EventKind.SUBMITTED)
     assert f.endswith("asked for; c, b were chosen by mine among a 0%, b 0%, c 0% busy")
     assert w.endswith("asked for; c was chosen by mine among a 0%, c 0% busy")
 
@@ -84,7 +84,7 @@ def test_carriers_of_a_lost_node_go_where_the_planner_says(world: World) -> None
     world.submit(submission("f", "filter", node="a"))
     world.lose("a")
     assert node(world, "f") == "c"
-    assert told(world, EventKind.CARRIER_RESTARTED)[0].endswith("in epoch 1: chosen by mine among b 0%, c 0% busy")
+    assert texts_of(world, EventKind.CARRIER_RESTARTED)[0].endswith("in epoch 1: chosen by mine among b 0%, c 0% busy")
 
 
 def test_fragments_of_a_drained_node_go_where_the_planner_says(world: World) -> None:
@@ -113,7 +113,7 @@ def test_a_planner_that_fails_keeps_no_query_out(
     world = world_with(tmp_path, plan)
     world.submit(submission("f", "filter"))
     assert node(world, "f") == "a"
-    assert why in told(world, EventKind.SUBMITTED)[0]
+    assert why in texts_of(world, EventKind.SUBMITTED)[0]
 
 
 def test_by_default_a_node_is_filled_up_to_its_room_by_what_was_measured(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_by_default_a_node_is_filled_up_to_its_room_by_what_was_measured(tmp_pat
     measures.close_window(3.0, lambda carrier: False)
     world.submit(submission("w", "window"))
     assert node(world, "w") == "b"
-    assert "b was chosen by first_fit among a 90%, b 0%, c 0% busy" in told(world, EventKind.SUBMITTED)[-1]
+    assert "b was chosen by first_fit among a 90%, b 0%, c 0% busy" in texts_of(world, EventKind.SUBMITTED)[-1]
 
 
 def busy(carrier: str, batch: int, seconds: float) -> BatchDone:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from towpath.config.settings import BEGINNING, NOW, Start
-from towpath.control.decide.controller import Controller, Publish, StartCarrier
+from towpath.control.decide.controller import Controller, PublishTable, StartCarrier
 from towpath.control.journal.answers import read_parts
 from towpath.control.state.history import EventKind
 from towpath.control.state.records import BEGINNING_US, FragmentStatus, State
@@ -40,27 +40,32 @@ def run_first(world: World, kind: str = "other filter") -> None:
 
 def test_a_new_shape_starts_a_carrier_with_its_table_published_before() -> None:
     controller = Controller(State(), CATALOG)
-    assert controller.queries.submit([submission("q", "filter")]) == [Publish("c0"), StartCarrier("c0")]
+    assert controller.queries.submit([submission("q", "filter")]) == [PublishTable("c0"), StartCarrier("c0")]
     assert [row["_fragment"] for row in controller.known.rows("c0")] == [1]
 
 
 def test_a_known_shape_is_a_row_more() -> None:
     controller = Controller(State(), CATALOG)
     controller.queries.submit([submission("q", "filter")])
-    assert controller.queries.submit([submission("r", "other filter")]) == [Publish("c0")]
+    assert controller.queries.submit([submission("r", "other filter")]) == [PublishTable("c0")]
     assert [row["_fragment"] for row in controller.known.rows("c0")] == [1, 2]
 
 
 def test_queries_that_come_together_share_a_carrier() -> None:
     controller = Controller(State(), CATALOG)
     together = [submission("q", "filter"), submission("r", "computed"), submission("w", "window")]
-    assert controller.queries.submit(together) == [Publish("c0"), Publish("c1"), StartCarrier("c0"), StartCarrier("c1")]
+    assert controller.queries.submit(together) == [
+        PublishTable("c0"),
+        PublishTable("c1"),
+        StartCarrier("c0"),
+        StartCarrier("c1"),
+    ]
 
 
 def test_a_wider_carrier_starts_beside_the_one_that_runs() -> None:
     controller = Controller(State(), CATALOG)
     controller.queries.submit([submission("q", "filter")])
-    assert controller.queries.submit([submission("r", "computed")]) == [Publish("c1"), StartCarrier("c1")]
+    assert controller.queries.submit([submission("r", "computed")]) == [PublishTable("c1"), StartCarrier("c1")]
     old, new = (c.template for c in controller.state.carriers.values())
     assert new.covers(old)
 
@@ -185,7 +190,7 @@ def test_an_end_that_a_batch_has_just_reached_lies_behind_it(world: World) -> No
     assert world.part("first").until_us == 12 * SECOND + 2
 
 
-def test_a_carrier_at_rest_tells_as_much_as_a_batch(world: World) -> None:
+def test_a_carrier_at_rest_shows_as_much_as_a_batch(world: World) -> None:
     run_first(world)
     world.withdraw("first")
     assert world.controller.undecided == {"c0"}
@@ -223,7 +228,7 @@ def test_who_leaves_a_shared_fragment_leaves_it_to_the_others(world: World) -> N
 
 @pytest.mark.parametrize("kind", ["filter", "window", "join"])
 def test_who_leaves_ends_when_the_job_is_drained(world: World, kind: str) -> None:
-    """Nobody else can tell that nothing more comes: a pause may be followed by rows of the same time."""
+    """Nobody else can know that nothing more comes: a pause may be followed by rows of the same time."""
     world.submit(submission("q", kind), submission("stays", "other filter"))
     for name, carrier in world.carriers.items():
         world.batch(name, *[s(12)] * carrier.inputs)
@@ -380,7 +385,7 @@ def test_copies_end_together(tmp_path: Path) -> None:
     assert all(part.done for part in world.parts("q")) and not losses(world)
 
 
-def test_an_end_is_open_for_all_who_answer_until_the_last_has_told(tmp_path: Path) -> None:
+def test_an_end_is_open_for_all_who_answer_until_the_last_has_reported(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     world = World(store.journal, ("a", "b"))
     world.submit(replace(submission("q", "filter"), copies=2))
@@ -403,7 +408,7 @@ def test_an_end_is_open_for_all_who_answer_until_the_last_has_told(tmp_path: Pat
 def test_a_start_from_the_journal_publishes_and_starts(world: World) -> None:
     run_first(world)
     controller = Controller(world.journal.load(), CATALOG)
-    assert controller.resume() == [Publish("c0"), StartCarrier("c0")]
+    assert controller.resume() == [PublishTable("c0"), StartCarrier("c0")]
     assert controller.state.carriers["c0"].version == 2
     assert [row["_fragment"] for row in controller.known.rows("c0")] == [1]
 
@@ -435,7 +440,7 @@ def test_the_watermark_bounds_what_nobody_heard_of_where_there_is_one_input(worl
     run_first(world)
     world.submit(submission("q", "filter", start=NOW))
     carrier = world.carriers["c0"]
-    carrier.tells = False
+    carrier.has_times = False
     carrier.run_batch("c0", [s(30)], 0, 0)  # nobody hears of it
     world.crash()
     world.batch("c0", s(2))  # far too late to say anything of what came before
@@ -455,7 +460,7 @@ def test_a_query_starts_after_a_restart_although_one_input_is_silent(world: Worl
 
 def test_an_input_that_stood_still_brought_nothing_that_nobody_heard_of(world: World) -> None:
     world.submit(submission("j", "other join"))
-    world.carriers["c0"].tells = False
+    world.carriers["c0"].has_times = False
     world.batch("c0", s(10), s(12))
     world.carriers["c0"].run_batch("c0", [s(30), []], 0, 0)
     world.crash()
@@ -478,7 +483,7 @@ def test_reports_that_were_missed_are_like_a_crash(world: World) -> None:
     assert not losses(world)
 
 
-def test_the_watermark_tells_how_far_batches_came_that_nobody_heard_of(world: World) -> None:
+def test_the_watermark_shows_how_far_batches_came_that_nobody_heard_of(world: World) -> None:
     world.submit(submission("j", "join window"))
     world.batch("c0", s(1), s(1))
     world.carriers["c0"].run_batch("c0", [s(60), s(50)], 0, 0)
@@ -529,7 +534,7 @@ def test_a_longer_delay_of_the_next_run_counts(world: World) -> None:
 # --- late rows -------------------------------------------------------------------------------------------------------
 
 
-def test_late_rows_are_added_up_by_stream_once_and_told_of(world: World) -> None:
+def test_late_rows_are_added_up_by_stream_once_and_reported(world: World) -> None:
     world.submit(submission("j", "join"))
     done = batch_done("c0", 0, 1, [9 * SECOND, 9 * SECOND], first=True)
     # Both inputs of a join may read one stream: its rows count once.
@@ -541,6 +546,6 @@ def test_late_rows_are_added_up_by_stream_once_and_told_of(world: World) -> None
     assert carrier.unheard == 0
     world.act(world.controller.handle(replace(done, batch=5, late=({}, {}))))
     assert carrier.unheard == 2, "what was late in batches 3 and 4 nobody knows"
-    told = [entry.text.split(":")[0] for entry in world.journal.history() if entry.kind is EventKind.LATE_ROWS]
-    assert told == ["stream s", "stream t"]
+    texts = [entry.text.split(":")[0] for entry in world.journal.history() if entry.kind is EventKind.LATE_ROWS]
+    assert texts == ["stream s", "stream t"]
     assert world.journal.load() == world.controller.state

@@ -63,7 +63,7 @@ class Decisions(RuleBasedStateMachine):
     def submit(self, name: str, kind: str, start: Start, replace: bool = True) -> None:
         if self.world.controller.queries.running.get(name) and not replace:
             self.world.withdraw(name)
-        known = {name: carrier.told for name, carrier in self.world.carriers.items()}
+        known = {name: carrier.heard_us for name, carrier in self.world.carriers.items()}
         self.world.submit(submission(name, kind, start=start))
         if self.world.query(name).replaces is not None:
             return  # it takes over where the version before ends
@@ -147,7 +147,7 @@ class Decisions(RuleBasedStateMachine):
         for n in range(carrier.inputs):
             newest = carrier.newest(n)
             jumps = data.draw(JUMPS)
-            if carrier.inputs == 1 or carrier.tells:
+            if carrier.inputs == 1 or carrier.has_times:
                 jumps += data.draw(st.lists(LATE, max_size=1))
             drawn.append([START_S * SECOND if newest is None else newest + jump for jump in jumps])
         return drawn

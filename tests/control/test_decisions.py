@@ -48,15 +48,15 @@ def engine(store: Store, nodes: dict[str, MagicMock]) -> Iterator[Engine]:
 
 def fails_at(name: str, error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Something goes wrong at the end of taking in the query of that name; returns what ends that."""
-    tell = Queries._tell_submitted
+    note = Queries._note_submitted
 
     def failing(queries: Queries, query: QueryRecord) -> None:
         if query.name == name:
             raise error
-        tell(queries, query)
+        note(queries, query)
 
-    monkeypatch.setattr(Queries, "_tell_submitted", failing)
-    return lambda: monkeypatch.setattr(Queries, "_tell_submitted", tell)
+    monkeypatch.setattr(Queries, "_note_submitted", failing)
+    return lambda: monkeypatch.setattr(Queries, "_note_submitted", note)
 
 
 def assert_written(engine: Engine, store: Store) -> None:
@@ -111,7 +111,7 @@ def test_carriers_that_run_are_not_started_again(
     assert not nodes["a"].start.called
 
 
-def test_a_table_is_told_what_changed_and_anew_after_a_failure(engine: Engine, nodes: dict[str, MagicMock]) -> None:
+def test_a_table_gets_what_changed_and_anew_after_a_failure(engine: Engine, nodes: dict[str, MagicMock]) -> None:
     engine.submit([request("g", "other filter")])
     nodes["a"].publish.side_effect = OSError("no space left")
     engine.withdraw("f")

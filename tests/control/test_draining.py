@@ -119,10 +119,10 @@ def test_a_carrier_that_was_stopped_starts_again_when_it_is_needed(world: World)
 
 def test_asking_twice_changes_nothing(world: World) -> None:
     drain(world, "a")
-    told = len(world.journal.history())
+    before = len(world.journal.history())
     drain(world, "a")
     world.save()
-    assert len(world.journal.history()) == told
+    assert len(world.journal.history()) == before
 
 
 @pytest.mark.parametrize(

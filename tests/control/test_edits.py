@@ -18,7 +18,7 @@ from towpath.config.settings import Settings
 from towpath.config.steering import ControlDef
 from towpath.control.decide import edits
 from towpath.control.decide.controller import Controller
-from towpath.control.decide.requests import Request, changed, request_of, take_in
+from towpath.control.decide.requests import Request, planned, request_of, take_in
 from towpath.control.state.records import BEGINNING_US, QueryRecord, State
 from towpath.errors import JobError
 from towpath.job import Job, JobText, QueryDef, ResultsDef, load
@@ -62,9 +62,9 @@ class Runs:
     def __init__(self) -> None:
         self.state = State()
         self.before: list[StreamVersion] = []
-        self.said = edits.Said()
+        self.said = edits.DeclaredJob()
         self.heard = False  # all that carriers did
-        self.unheeded: list[str] = []
+        self.ignored: list[str] = []
         self.elsewhere: list[str] = []
         self.controller = Controller(self.state, {})
         self.job: Job | None = None
@@ -75,20 +75,20 @@ class Runs:
         self.job = job = replace(job, streams=versions.streams)
         of_job = [request_of(query, job.queries[name], job.fragments) for name, query in parse_all(job).items()]
         asked = edits.requests(job, of_job, self.state)
-        self.unheeded = [str(problem) for problem in edits.unheeded(job, self.said, self.state)]
+        self.ignored = [str(problem) for problem in edits.ignored(job, self.said, self.state)]
         self.elsewhere = edits.elsewhere(job, self.said)
         self.said = edits.said(job, self.said, self.state)
         self.controller = Controller(self.state, job.catalog, list(job.nodes))
-        fresh = changed(asked, self.controller, job.catalog)
+        fresh = planned(asked, self.controller, job.catalog)
         opening = edits.Opening("started", job.catalog, asked, job.queries, self.elsewhere, lambda carrier: self.heard)
         opening(self.controller)
         self.before = list(versions.all)
-        return [request.query.name for request in fresh]
+        return [wanted.request.query.name for wanted in fresh]
 
     def submit(self, *submitted: tuple[str, str]) -> None:
         assert self.job is not None
         asked = [Request(parse(sql, self.job.catalog, name)) for name, sql in submitted]
-        take_in(asked, self.controller, self.job.catalog)
+        take_in(planned(asked, self.controller, self.job.catalog), self.controller)
 
     @property
     def running(self) -> dict[str, QueryRecord]:
@@ -130,7 +130,7 @@ def test_what_was_submitted_stays_whatever_the_job_file_says(folder: Path) -> No
         (JOB.replace("{k: bigint, at", "{other: bigint, at"), "query mine: .*k is not a column"),
     ],
 )
-def test_what_was_submitted_and_has_lost_its_stream_is_told_before_anything_starts(
+def test_what_was_submitted_and_has_lost_its_stream_is_reported_before_anything_starts(
     folder: Path, text: str, said: str
 ) -> None:
     runs = Runs()
@@ -320,7 +320,7 @@ def test_an_edit_is_carried_out_or_said_to_change_nothing(folder: Path, section:
     assert after.keys() == BASE["queries"].keys()
     found = {
         REPLACED: any(before[name] != number for name, number in after.items()),
-        SAID: [text.split(":")[0] for text in runs.unheeded] == [place],
+        SAID: [text.split(":")[0] for text in runs.ignored] == [place],
         ELSEWHERE: bool(runs.elsewhere),
     }
     assert {name for name, is_so in found.items() if is_so} == ({outcome} & found.keys())
@@ -337,7 +337,7 @@ def test_what_changes_nothing_is_said_in_words_as_long_as_it_does(folder: Path) 
     query = {**BASE["queries"]["files"], "from": "2026-01-01", "node": "left"}
     for _ in range(2):
         runs.start(written(folder, edited("queries.files", query)))
-        assert runs.unheeded == [
+        assert runs.ignored == [
             "queries.files.from: the query stands and was to answer from the beginning on; that stays so, since from "
             "counts when a query comes\n    -> give it another name; or start the job without it once, which withdraws "
             "it, and then with it again",
@@ -345,7 +345,7 @@ def test_what_changes_nothing_is_said_in_words_as_long_as_it_does(folder: Path) 
             "    -> `towpath migrate files left` moves it while the job runs",
         ]
     runs.start(written(folder, dumped(BASE)))
-    assert runs.unheeded == []
+    assert runs.ignored == []
 
 
 def test_what_ran_on_a_node_that_is_elsewhere_now_goes_on_in_a_new_epoch(folder: Path) -> None:

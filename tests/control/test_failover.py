@@ -87,9 +87,9 @@ def test_a_node_that_the_job_has_no_more_is_not_waited_for(world: World) -> None
 
 def test_the_history_says_why(world: World) -> None:
     world.lose("a")
-    told = world.journal.history()
-    (lost,) = [entry for entry in told if entry.kind is EventKind.NODE_LOST]
+    history = world.journal.history()
+    (lost,) = [entry for entry in history if entry.kind is EventKind.NODE_LOST]
     assert lost.text == "node a is lost: it does not answer; 2 carriers go on on b, c"
-    restarted = [entry.text for entry in told if entry.kind is EventKind.CARRIER_RESTARTED]
+    restarted = [entry.text for entry in history if entry.kind is EventKind.CARRIER_RESTARTED]
     why = "chosen by first_fit among b 0%, c 0% busy"
     assert restarted[0] == f"carrier c0 goes on on b from its checkpoint, in epoch 1: {why}"

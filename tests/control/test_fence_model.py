@@ -314,8 +314,8 @@ def fingerprint(world: World) -> bytes:
     records = [*state.parts.values(), *state.moves.values()]
     follower = (world.looks, world.seen, sorted(world.given))
     left = (world.moves, world.crashes, world.abandons)
-    told = repr((runs, fragments, carriers, records, world.carriers, follower, left, world.controller.moves._pace_us))
-    return blake2b(told.encode(), digest_size=16).digest()
+    text = repr((runs, fragments, carriers, records, world.carriers, follower, left, world.controller.moves._pace_us))
+    return blake2b(text.encode(), digest_size=16).digest()
 
 
 def frozen(thing: World | State) -> bytes:

@@ -1,4 +1,4 @@
-"""The queries folder: what lies there is taken in or told, the same at the start of a job and while it runs."""
+"""The queries folder: what lies there is taken in or reported, the same at the start of a job and while it runs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ NAMES = ["good", "Good", "with blank", "ü", "-rf", "x" * 201, "tab\t", b"\xff".
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_what_is_odd_is_told_once_and_all_else_goes_on(tmp_path: Path, kind: str) -> None:
+def test_what_is_odd_is_reported_once_and_all_else_goes_on(tmp_path: Path, kind: str) -> None:
     make, said = ODD[kind]
     folder = QueryFolder(tmp_path, every_s=0)
     make(tmp_path / "x.sql")
@@ -134,7 +134,7 @@ def test_a_file_that_vanishes_between_two_looks_is_no_change(tmp_path: Path, mon
     assert folder.changes() == Changes(removed=("x",))
 
 
-def test_a_folder_that_is_away_is_told_once_and_takes_nothing_with_it(tmp_path: Path) -> None:
+def test_a_folder_that_is_away_is_reported_once_and_takes_nothing_with_it(tmp_path: Path) -> None:
     path = tmp_path / "queries"
     path.mkdir()
     (path / "q.sql").write_text(SQL)
@@ -162,7 +162,7 @@ def test_a_running_job_takes_in_what_its_next_start_does(entries: dict[str, str]
         live, start = folder.changes(), sqlfiles.usable(Path(place), taken)
         assert (live.written, live.problems) == (start.queries, start.problems)
         assert set(live.written) == {n for n, kind in entries.items() if kind == "good" and n in ("good", "Good")}
-        assert len(live.written) + len(live.problems) == len(entries), "taken in or told"
+        assert len(live.written) + len(live.problems) == len(entries), "taken in or reported"
         for problem in live.problems:
             str(problem).encode()
 

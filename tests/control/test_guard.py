@@ -1,4 +1,4 @@
-"""Whatever fails in a part of the loop, it is told and the loop goes on."""
+"""Whatever fails in a part of the loop, it is recorded and the loop goes on."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def boom(*_: object, **__: object) -> Any:
     raise KeyError("a fault")
 
 
-def test_a_failure_is_told_once_until_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
-    told = MagicMock()
-    guard = Guard(told)
+def test_a_failure_is_reported_once_until_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+    record = MagicMock()
+    guard = Guard(record)
     for _ in range(3):
         with guard.around("a part"):
             boom()
     assert guard.troubles == ["a part: KeyError: 'a fault'"]
     assert [record.exc_info is not None for record in caplog.records] == [True]
-    told.assert_called_once_with(
+    record.assert_called_once_with(
         EventKind.FAULT, "a part failed, and is tried again: KeyError: 'a fault'; the log has the details"
     )
     with guard.around("a part"):
@@ -127,7 +127,7 @@ def test_policy_and_view_may_fail(running: Towpath) -> None:
     assert {t.partition(":")[0] for t in running.engine.guard.troubles} == {"the policy", "showing what the job does"}
 
 
-def test_what_the_housekeeper_cannot_do_is_told_once(
+def test_what_the_housekeeper_cannot_do_is_reported_once(
     running: Towpath, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     keeper, part = running.housekeeper, "feeding sinks and compacting results"
@@ -139,8 +139,8 @@ def test_what_the_housekeeper_cannot_do_is_told_once(
         why = {SinkError: "query q: the broker does not answer", KeyError: "KeyError: 'a fault'"}.get(type(error))
         assert running.engine.guard.troubles == ([] if why is None else [f"{part}: {why}"])
     assert len(history(running)) == 2
-    told = [record for record in caplog.records if record.name == "towpath.control.act.housekeeping"]
-    assert [record.exc_info is not None for record in told] == [False, True], "a trace of what nobody thought of"
+    logged = [record for record in caplog.records if record.name == "towpath.control.act.housekeeping"]
+    assert [record.exc_info is not None for record in logged] == [False, True], "a trace of what nobody thought of"
 
 
 def test_a_report_that_cannot_be_taken_in_leaves_the_carrier_in_doubt(
@@ -199,7 +199,7 @@ def test_nothing_is_done_before_those_who_read_links_know(
         running.engine.submit([Request(parse(SQL["window"], CATALOG, "w"))])
         running.poll()
     assert not node.publish.called
-    assert running.engine.guard.troubles == ["telling who makes derived streams: OSError: no space left"]
+    assert running.engine.guard.troubles == ["writing who makes derived streams: OSError: no space left"]
     running.poll()
     assert node.publish.called and node.start.called and running.engine.guard.troubles == []
 

@@ -1,4 +1,4 @@
-"""What the journal tells people."""
+"""What people read in the journal."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def moved(world: World) -> None:
 
 
 def kinds(world: World, **wanted: object) -> list[str]:
-    return [str(told.kind) for told in world.journal.history(**wanted)]  # type: ignore[arg-type]
+    return [str(entry.kind) for entry in world.journal.history(**wanted)]  # type: ignore[arg-type]
 
 
-def test_a_move_is_told_step_by_step_with_reason_and_fence(world: World) -> None:
+def test_a_move_is_reported_step_by_step_with_reason_and_fence(world: World) -> None:
     moved(world)
-    told = [t for t in world.journal.history() if t.kind.startswith("move")]
-    assert [t.kind for t in told] == [
+    entry = [t for t in world.journal.history() if t.kind.startswith("move")]
+    assert [t.kind for t in entry] == [
         EventKind.MOVE_BEGUN,
         EventKind.MOVE_FENCED,
         EventKind.MOVE_PASSED,
@@ -48,13 +48,13 @@ def test_a_move_is_told_step_by_step_with_reason_and_fence(world: World) -> None
     ]
     (move,) = world.controller.state.moves.values()
     fence = event_text(move.fence_us)
-    assert [t.text for t in told] == [
+    assert [t.text for t in entry] == [
         "fragment 1 (q) sets out from a to b: asked for",
         f"fragment 1 has caught up on b; fence 1 at {fence}",
         f"fragment 1 answers from b for what begins at {fence} or later, from a for the rest",
         "fragment 1 is done on a; on b it is fragment 3",
     ]
-    assert {t.nodes for t in told} == {("a", "b")}
+    assert {t.nodes for t in entry} == {("a", "b")}
 
 
 def test_a_query_and_the_fragments_that_answered_it(world: World) -> None:

@@ -155,7 +155,7 @@ def test_what_is_no_journal_is_refused(path: Path, content: bytes) -> None:
         Journal(path, read_only=True)
 
 
-def test_a_full_disk_is_told_in_words(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_in_words(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.sqlite")
     journal._db.execute("PRAGMA max_page_count = 1")  # it has more already, so nothing can be added
     with pytest.raises(StoreError, match=r"could not be written down.*full"):

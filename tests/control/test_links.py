@@ -35,7 +35,7 @@ def submit_cut(world: World, name: str, kind: str = "join window", node: str = "
     return link.name
 
 
-def told(world: World) -> dict[str, Link]:
+def declared(world: World) -> dict[str, Link]:
     return {link.name: link for _, link in world.controller.links.declared(lambda carrier: f"/{carrier}")}
 
 
@@ -56,7 +56,7 @@ def batch(world: World, query: str, number: int, newest: int, joined: dict[tuple
 
 def test_a_cut_query_is_two_fragments_in_two_carriers(world: World) -> None:
     name = submit_cut(world, "q")
-    (link,) = told(world).values()
+    (link,) = declared(world).values()
     assert link.name == name and link.settled, "it is in the first table of its carrier"
     carriers = world.controller.state.carriers.values()
     assert [[is_link(c) for c in carrier.template.family.classes] for carrier in carriers] == [[False, False], [True]]
@@ -66,17 +66,17 @@ def test_readers_share_a_link_and_the_last_one_takes_it_along(world: World) -> N
     name = submit_cut(world, "q")
     assert submit_cut(world, "r") == name
     world.withdraw("q")
-    assert list(told(world)) == [name]
+    assert list(declared(world)) == [name]
     world.withdraw("r")
-    assert told(world) == {}
+    assert declared(world) == {}
     assert world.controller.queries.running.get(name) is None
 
 
 def test_it_is_remembered(world: World) -> None:
     name = submit_cut(world, "q")
-    before = told(world)
+    before = declared(world)
     world.crash()
-    assert told(world) == before
+    assert declared(world) == before
     world.withdraw("q")
     assert world.controller.queries.running.get(name) is None
 
@@ -107,23 +107,23 @@ def test_it_answers_from_where_the_link_is_whole(world: World) -> None:
     begin = 20 * SECOND + 1
     name = submit_cut(world, "q", start=Start(begin + 2 * SECOND))
     world.batch(maker, [30 * SECOND], [31 * SECOND])
-    assert told(world)[name].turns[0].from_us == begin
+    assert declared(world)[name].turns[0].from_us == begin
     batch(world, "q", 1, 40 * SECOND, {(name, world.query(name).id): 5 * SECOND})
     assert world.validity("q") == (True, begin + 2 * SECOND, None)
     assert world.controller.state.fragments[world.part("q").fragment].from_us == begin + 2 * SECOND, "and not before"
 
 
-def test_a_fence_is_told_before_it_can_be_passed_and_a_drained_job_takes_it_back(world: World) -> None:
+def test_a_fence_is_declared_before_it_can_be_passed_and_a_drained_job_takes_it_back(world: World) -> None:
     name = submit_cut(world, "q")
     maker = world.controller.state.fragments[world.part(name).fragment].carrier
     world.batch(maker, [SECOND], [SECOND])
     world.act(world.controller.move(world.part(name).fragment, "b", "asked for"))
     target = next(c for c in world.carriers if world.controller.state.carriers[c].node == "b")
     world.batch(target, [SECOND], [SECOND])
-    (turn,) = told(world)[name].turns
+    (turn,) = declared(world)[name].turns
     assert turn.pending_fence_us is not None and turn.pending_fence_us > SECOND
     world.act(world.controller.abandon_links("the job is drained"))
-    (turn,) = told(world)[name].turns
+    (turn,) = declared(world)[name].turns
     assert turn.pending_fence_us is None
     fragments = world.controller.state.fragments
     assert [f.status for f in fragments.values() if f.carrier == target] == [FragmentStatus.GONE]

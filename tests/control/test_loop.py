@@ -40,21 +40,21 @@ def test_static_moves_nothing(tmp_path: Path) -> None:
     assert set(job.places.values()) == {"a"}
 
 
-def test_advice_is_told_once_and_nothing_moves(tmp_path: Path) -> None:
+def test_advice_is_reported_once_and_nothing_moves(tmp_path: Path) -> None:
     job = Steered(tmp_path, start_of("dcape", DCAPE), advise=True)
     job.run(60)
     assert set(job.places.values()) == {"a"} and not job.world.controller.state.moves
-    assert job.engine.told and {kind for kind, _ in job.engine.told} == {EventKind.ADVICE}
-    texts = [text for _, text in job.engine.told]
+    assert job.engine.history and {kind for kind, _ in job.engine.history} == {EventKind.ADVICE}
+    texts = [text for _, text in job.engine.history]
     assert len(texts) == len(set(texts))
     assert texts[0].startswith("would move f") and " from a to b: " in texts[0]
 
 
-def test_what_the_limits_refuse_is_told_with_the_reason(tmp_path: Path) -> None:
+def test_what_the_limits_refuse_is_reported_with_the_reason(tmp_path: Path) -> None:
     job = Steered(tmp_path, start_of("dcape", DCAPE), limits=Limits(rest_s=0, per_minute=1))
     job.run(20)
     assert len(job.world.controller.state.moves) == 1
-    kind, text = job.engine.told[0]
+    kind, text = job.engine.history[0]
     assert kind is EventKind.REFUSED and text.endswith("1 moves began within a minute (control.limits.per_minute)")
 
 
@@ -77,7 +77,7 @@ def test_a_change_of_carriers_can_be_advice(tmp_path: Path, monkeypatch: pytest.
     job = Steered(tmp_path, start_of("static", {}), advise=True)
     job.run(20)
     assert not job.world.controller.state.moves
-    assert job.engine.told == [(EventKind.ADVICE, "would move 1 fragments to universal carriers: it is mild")]
+    assert job.engine.history == [(EventKind.ADVICE, "would move 1 fragments to universal carriers: it is mild")]
 
 
 def once(found: list[Change]) -> Callable[..., list[Change]]:
@@ -125,7 +125,7 @@ def test_a_policy_is_started_again_when_somebody_else_moves_something(tmp_path: 
     ("policy", "nodes"),
     [("static", [{"a", "b"}]), ("dcape", [{"a", "b"}]), ("zhou", [{"a", "b"}]), ("replan", [{"a", "b"}, {"a"}])],
 )
-def test_a_policy_that_takes_nodes_is_told_that_an_empty_one_is_lost(
+def test_a_policy_that_takes_nodes_hears_that_an_empty_one_is_lost(
     tmp_path: Path, policy: str, nodes: list[set[str]]
 ) -> None:
     job = Steered(tmp_path, start_of(policy, {}))

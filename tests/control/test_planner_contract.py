@@ -37,11 +37,11 @@ def node(world: World, query: str) -> str:
     return world.controller.known.node_of(world.part(query).fragment)
 
 
-def told(world: World, kind: EventKind) -> list[str]:
+def texts_of(world: World, kind: EventKind) -> list[str]:
     return [entry.text for entry in world.journal.history() if entry.kind is kind]
 
 
-def is_told(text: str, planner: str) -> bool:
+def is_explained(text: str, planner: str) -> bool:
     """In one line, by whom a node was chosen; if not by the planner of the job, why."""
     chosen = f"chosen by {planner} among" in text or f"chosen by first_fit, since {planner} " in text
     return chosen and "\n" not in text
@@ -53,7 +53,7 @@ def test_a_new_query_gets_a_node(world: World, planner: str) -> None:
         world.submit(submission(kind, kind))
         assert node(world, kind) in NODES
         is_new = set(world.controller.state.carriers) != known  # or it is taken in by one that runs
-        assert is_told(told(world, EventKind.SUBMITTED)[-1], planner) == is_new
+        assert is_explained(texts_of(world, EventKind.SUBMITTED)[-1], planner) == is_new
 
 
 def test_copies_get_different_nodes(world: World, planner: str) -> None:
@@ -61,7 +61,7 @@ def test_copies_get_different_nodes(world: World, planner: str) -> None:
     world.submit(replace(submission("f", "filter"), copies=2))
     found = [world.controller.known.node_of(p.fragment) for p in world.parts("f")]
     assert len(set(found)) == 2 and set(found) <= set(NODES)
-    assert is_told(told(world, EventKind.SUBMITTED)[-1], planner)
+    assert is_explained(texts_of(world, EventKind.SUBMITTED)[-1], planner)
 
 
 def test_what_is_on_a_drained_node_gets_another(world: World, planner: str) -> None:
@@ -72,12 +72,12 @@ def test_what_is_on_a_drained_node_gets_another(world: World, planner: str) -> N
     leaving = world.controller.leaving()
     assert len(leaving) == len(KINDS)
     for _, target, reason in leaving:
-        assert target in ("b", "c") and is_told(reason, planner)
+        assert target in ("b", "c") and is_explained(reason, planner)
 
 
 def test_what_was_on_a_lost_node_gets_another(world: World, planner: str) -> None:
     world.submit(*(submission(kind, kind, node="a") for kind in KINDS))
     world.lose("a")
     assert {node(world, kind) for kind in KINDS} <= {"b", "c"}
-    restarted = told(world, EventKind.CARRIER_RESTARTED)
-    assert restarted and all(is_told(text, planner) for text in restarted)
+    restarted = texts_of(world, EventKind.CARRIER_RESTARTED)
+    assert restarted and all(is_explained(text, planner) for text in restarted)

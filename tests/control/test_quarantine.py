@@ -160,7 +160,7 @@ def poll(engine: Engine, times: int = 30) -> None:
         engine.poll()
 
 
-def told(store: Store, kind: EventKind) -> list[str]:
+def texts_of(store: Store, kind: EventKind) -> list[str]:
     journal = Journal(store.journal, read_only=True)
     try:
         return [entry.text for entry in journal.history() if entry.kind is kind]
@@ -176,7 +176,7 @@ def test_the_query_at_fault_is_set_aside_and_the_others_miss_nothing(engine: Eng
     assert set(engine.controller.queries.running) == {f"q{n}" for n in range(20)} - {"q13"}
     aside = engine.controller.queries.aside.get("q13")
     assert aside is not None and aside.failed == "a fault"
-    (text,) = told(store, EventKind.SET_ASIDE)
+    (text,) = texts_of(store, EventKind.SET_ASIDE)
     assert text == (
         "query q13 is set aside and is complete up to 1970-01-01 00:00:00.000, "
         "since its carrier fails with it and not without it: a fault"
@@ -209,7 +209,7 @@ def test_several_are_found_at_once(engine: Engine, store: Store, node: Node) -> 
     node.bad_rows = lambda row: has(103.0)(row) or has(117.0)(row)
     poll(engine, 40)
     assert set(engine.controller.queries.aside) == {"q3", "q17"}
-    assert len(told(store, EventKind.SET_ASIDE)) == 2
+    assert len(texts_of(store, EventKind.SET_ASIDE)) == 2
 
 
 def test_who_fails_when_its_windows_close_is_passed_over(engine: Engine, store: Store, node: Node) -> None:
@@ -244,7 +244,7 @@ def test_windows_of_a_query_that_was_withdrawn_are_passed_over(engine: Engine, s
     poll(engine, 20)
     assert node.running and set(engine.controller.queries.running) == {"w0", "w2"}
     assert not engine.controller.queries.aside
-    (text,) = told(store, EventKind.SET_ASIDE)
+    (text,) = texts_of(store, EventKind.SET_ASIDE)
     assert text == "query w1, which leaves, ends at once, since its carrier fails with it: a fault"
     (part,) = engine.answers.validity("w1")
     assert part.until_us == 8 * SECOND - DELAY - SECOND, "not 8 s - 3 s: what that window owes never comes"
@@ -279,8 +279,8 @@ def test_a_carrier_that_nobody_makes_fail_is_started_again_and_again(
     node.broken = True
     poll(engine, 50)
     assert len(list(engine.controller.queries.running)) == 4
-    told_of = told(store, EventKind.CARRIER_FAILED)
-    assert len(told_of) == 2 and "fails whatever it is to do: a fault" in told_of[1], "told once"
+    texts = texts_of(store, EventKind.CARRIER_FAILED)
+    assert len(texts) == 2 and "fails whatever it is to do: a fault" in texts[1], "recorded once"
     node.broken = False
     before = len(node.done)
     poll(engine, 5)
@@ -303,7 +303,7 @@ def test_a_full_disk_accuses_nobody(engine: Engine, node: Node, monkeypatch: pyt
     assert list(engine.controller.queries.aside) == ["q2"]
 
 
-def test_who_waits_for_the_end_is_told_that_there_is_none(engine: Engine, node: Node) -> None:
+def test_who_waits_for_the_end_hears_that_there_is_none(engine: Engine, node: Node) -> None:
     submit(engine, 4)
     poll(engine, 3)
     node.broken = True
@@ -373,5 +373,5 @@ def test_a_query_that_fails_where_it_was_is_set_aside_although_it_answers_from_e
             "w1"
         ]
         assert here.running, "the carrier goes on"
-        (move,) = told(store, EventKind.MOVE_DRAINED)
+        (move,) = texts_of(store, EventKind.MOVE_DRAINED)
         assert "is done on a" in move

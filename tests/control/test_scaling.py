@@ -68,7 +68,7 @@ def test_when_it_does_not_shrink(loads: dict[str, float], own: list[str]) -> Non
 
 
 class Nodes:
-    """Gives out nodes when it is told to."""
+    """Gives out nodes when it is asked to."""
 
     cores = 2
 
@@ -92,7 +92,7 @@ class Nodes:
         self.stopped.append(node)
 
 
-class Told:
+class RecordingEngine:
     """An engine that writes down what is done to it."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class Told:
 
 
 def test_a_node_comes_works_and_goes() -> None:
-    engine, nodes = Told(), Nodes()
+    engine, nodes = RecordingEngine(), Nodes()
     elastic = Elastic(cast(Engine, engine), nodes, BOUNDS, {})
     for at in (0, 30, 40):
         elastic.step(at, {"a": 0.9})
@@ -136,8 +136,8 @@ def test_a_node_comes_works_and_goes() -> None:
     assert engine.done[2:] == [("remove", "auto1")] and nodes.stopped == ["auto1"] and elastic.own == {}
 
 
-def test_a_node_that_does_not_come_up_is_told_and_tried_again_later() -> None:
-    engine, nodes = Told(), Nodes()
+def test_a_node_that_does_not_come_up_is_reported_and_tried_again_later() -> None:
+    engine, nodes = RecordingEngine(), Nodes()
     elastic = Elastic(cast(Engine, engine), nodes, BOUNDS, {})
     for at in (0, 30):
         elastic.step(at, {"a": 0.9})
@@ -151,7 +151,7 @@ def test_a_node_that_does_not_come_up_is_told_and_tried_again_later() -> None:
 
 
 def test_what_a_policy_wants_is_done_within_the_bounds() -> None:
-    engine, nodes = Told(), Nodes()
+    engine, nodes = RecordingEngine(), Nodes()
     elastic = Elastic(cast(Engine, engine), nodes, Bounds(least=1, most=2, after_s=30), {})
     idle = {"a": 0.5}
     elastic.ask(NeedNode("nothing fits"))
@@ -173,7 +173,7 @@ def test_what_a_policy_wants_is_done_within_the_bounds() -> None:
 
 
 def test_a_wish_is_forgotten_while_a_node_comes() -> None:
-    engine, nodes = Told(), Nodes()
+    engine, nodes = RecordingEngine(), Nodes()
     elastic = Elastic(cast(Engine, engine), nodes, Bounds(least=1, most=3, after_s=30), {})
     elastic.ask(NeedNode("nothing fits"))
     elastic.step(0, {"a": 0.5})

@@ -1,4 +1,4 @@
-"""Pauses, clock steps and a full disk are noticed, and told in words."""
+"""Pauses, clock steps and a full disk are noticed, and reported in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from towpath.control.act.self_monitor import EVERY_S, Moment, Noticed, SelfMonitor, Vitals
+from towpath.control.act.self_monitor import EVERY_S, Moment, Observation, SelfMonitor, Vitals
 from towpath.control.state.history import EventKind
 
 DISK = 1 << 40
@@ -22,7 +22,7 @@ def after(seconds: float = EVERY_S, *, clock_s: float = 0.0, free: int = DISK //
     return Moment(BEGIN.monotonic_s + seconds, BEGIN.wall_s + seconds + clock_s, free, disk)
 
 
-def kinds(found: list[Noticed]) -> list[EventKind]:
+def kinds(found: list[Observation]) -> list[EventKind]:
     return [noticed.kind for noticed in found]
 
 
@@ -53,7 +53,7 @@ def test_both_at_once() -> None:
     assert kinds(Vitals(BEGIN).look(after(10, clock_s=60))) == [EventKind.CONTROLLER_PAUSED, EventKind.CLOCK_CHANGED]
 
 
-def test_a_full_disk_is_logged_at_once_and_told_when_there_is_room(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_is_logged_at_once_and_recorded_when_there_is_room(caplog: pytest.LogCaptureFixture) -> None:
     vitals = Vitals(BEGIN)
     assert vitals.look(after(0.5, free=1_500_000)) == []
     assert vitals.look(after(1.0, free=0)) == []

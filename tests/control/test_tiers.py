@@ -129,9 +129,9 @@ def test_what_is_on_its_way_is_left_alone(world: World) -> None:
     assert job.look(HOT, 2 * LOOKS) == []
 
 
-def test_a_change_tells_its_reason_and_makes_one_carrier_for_all(world: World) -> None:
+def test_a_change_states_its_reason_and_makes_one_carrier_for_all(world: World) -> None:
     with world.deciding() as todo:
         todo += world.controller.change_carriers([1, 2], COMPILED, "they are hot")
-    told = [entry.text for entry in world.journal.history() if entry.kind == "move begun"]
-    assert [text.split(": ")[-1] for text in told] == ["they are hot"] * 2
+    texts = [entry.text for entry in world.journal.history() if entry.kind == "move begun"]
+    assert [text.split(": ")[-1] for text in texts] == ["they are hot"] * 2
     assert len(world.controller.state.carriers) == 3  # one tumbles, one hops

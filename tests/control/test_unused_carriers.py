@@ -71,8 +71,8 @@ def test_one_without_stops_after_a_while(world: World) -> None:
     pass_time(world, 1000.0 + AFTER_S)
     assert running(world) == {carrier_of(world, "r")}
     assert not world.controller.runs(left)
-    (told,) = (entry for entry in world.journal.history() if entry.kind is EventKind.CARRIER_STOPPED)
-    assert told.text == f"carrier {left} on a stops: no query needs it"
+    (entry,) = (entry for entry in world.journal.history() if entry.kind is EventKind.CARRIER_STOPPED)
+    assert entry.text == f"carrier {left} on a stops: no query needs it"
 
 
 def test_one_that_is_needed_again_in_time_goes_on(world: World) -> None:
@@ -89,7 +89,7 @@ def test_one_that_is_needed_again_in_time_goes_on(world: World) -> None:
     assert left in running(world), "the time begins anew"
 
 
-def test_what_it_says_after_it_was_told_to_stop_does_no_harm(world: World) -> None:
+def test_what_it_says_after_it_was_asked_to_stop_does_no_harm(world: World) -> None:
     left = stopped(world)
     late = batch_done(left, 4, world.controller.state.carriers[left].version, [5 * SECOND])
     assert world.controller.handle(late) == []

@@ -135,9 +135,9 @@ class Carrier:
     running: bool = False
     starting: bool = False  # the next report is the first
     watermark: int | None = None  # the highest that a batch had
-    tells: bool = False  # its positions are event times, as those of feeds are
+    has_times: bool = False  # its positions are event times, as those of feeds are
     ticks: dict[int, int] = field(default_factory=dict)  # by input, for the next batch
-    told: int | None = None  # the newest event time that was heard of
+    heard_us: int | None = None  # the newest event time that was heard of
     backlog: list[int] = field(default_factory=list)  # what was there when it was started, as far as it was heard of
     caught_up: bool = False  # that is all of it
 
@@ -193,7 +193,7 @@ class Carrier:
                 done,
                 begins=tuple(map(str, read)),
                 ends=tuple(str(read[n] + len(batch.of(n))) for n in inputs),
-                bounds_us=tuple(self.newest(n) if self.tells else None for n in inputs),
+                bounds_us=tuple(self.newest(n) if self.has_times else None for n in inputs),
             )
         )
         self.starting = False
@@ -202,7 +202,7 @@ class Carrier:
 
 
 class ModelNode(FakeNode):
-    """Lets the carriers of a world do what the engine tells a node."""
+    """Lets the carriers of a world do what the engine has_times a node."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -251,7 +251,7 @@ class World:
 
     def model(self, carrier: str) -> Carrier:
         record = self.controller.state.carriers[carrier]
-        made = Carrier(len(record.template.family.classes), tells=int(record.id[1:]) % 2 == 0)
+        made = Carrier(len(record.template.family.classes), has_times=int(record.id[1:]) % 2 == 0)
         return self.carriers.setdefault(record.id, made)
 
     @contextmanager
@@ -319,7 +319,7 @@ class World:
         carrier = self.carriers[name]
         for event in carrier.events[:events]:
             newest = [us for us in event.newest_us if us is not None]
-            carrier.told = max([*newest, *([] if carrier.told is None else [carrier.told])], default=None)
+            carrier.heard_us = max([*newest, *([] if carrier.heard_us is None else [carrier.heard_us])], default=None)
             if not carrier.caught_up:
                 carrier.backlog += newest
                 carrier.caught_up = not event.more
@@ -344,7 +344,7 @@ class World:
             todo += self.controller.resume()
 
     def lose(self, node: str) -> list[str]:
-        """A node does not answer any more. Tells which carriers it ran."""
+        """A node does not answer any more. Returns which carriers it ran."""
         taken = [c.id for c in self.controller.state.carriers.values() if c.node == node and c.id in self.carriers]
         for name in taken:
             self.carriers[name].events.clear()
@@ -391,7 +391,7 @@ class World:
 
 
 def losses(world: World) -> list[str]:
-    """Every tuple that a query answers for and that its fragment has not seen, told for a human."""
+    """Every tuple that a query answers for and that its fragment has not seen, in words for people."""
     found = []
     state = world.everything
     for part in state.parts.values():

@@ -105,7 +105,7 @@ def test_a_broker_that_dies_is_waited_for(broker: Broker, topic: str, monkeypatc
     assert keyed(consume(broker.address, topic)) == MESSAGES
 
 
-def test_a_cluster_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sinks, "PATIENCE_S", 0.5)
     sink = KafkaSink("127.0.0.1:1", "t", {})
     with pytest.raises(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from towpath.errors import QueryError
 from towpath.lang import parse, to_sql
 
-from .cases import catalog, load
+from .cases import DATA, catalog, load
 
 CATALOG = catalog()
-TEXTS = [case.sql for case in load("*valid*.yaml")]
+OTHER_DIALECTS = [case["sql"] for case in yaml.safe_load((DATA / "dialects.yaml").read_text())]
+TEXTS = [*(case.sql for case in load("*valid*.yaml")), *OTHER_DIALECTS]
 WORDS = sorted({word for sql in TEXTS for word in sql.replace("(", " ( ").replace(")", " ) ").split()})
 
 

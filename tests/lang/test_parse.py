@@ -21,12 +21,13 @@ def test_a_valid_query_is_checked(case: Case) -> None:
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.id)
 def test_a_printed_query_reads_back_as_itself(case: Case) -> None:
     query = parse(case.sql, catalog())
-    assert parse(to_sql(query), catalog()).selects == query.selects
+    again = parse(to_sql(query), catalog())
+    assert (again.selects, again.views) == (query.selects, query.views)
 
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.id)
 def test_a_checked_tree_is_closed(case: Case) -> None:
-    for select in parse(case.sql, catalog()).selects:
+    for select in parse(case.sql, catalog()).everything:
         for expr in (*select.where, *(i.expr for i in select.items), *select.group_by, *select.having):
             assert outside(expr) is None
 

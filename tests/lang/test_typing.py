@@ -43,7 +43,7 @@ def test_infer_without_a_text(expr: exp.Expression, expected: Type) -> None:
     assert infer(expr, column_type) is expected
 
 
-def test_infer_tells_all_mistakes() -> None:
+def test_infer_reports_all_mistakes() -> None:
     wrong = exp.And(this=column("bids", "lane"), expression=exp.Sqrt(this=column("bids", "channel")))
     with pytest.raises(QueryError) as caught:
         infer(wrong, column_type)

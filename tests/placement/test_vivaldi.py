@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from towpath.placement.index import Floats, Ints, latencies
-from towpath.placement.vivaldi import Coordinates, PercentileFilter, embed, relative_error
+from towpath.placement.vivaldi import Coordinates, PercentileFilter, Sample, embed
 from towpath.problems.generate.transit_stub import TransitStub, transit_stub
 
 SMALL = TransitStub(transit_domains=4, transit_nodes=3, stub_domains=24, stub_nodes=6)
@@ -13,6 +13,18 @@ SMALL = TransitStub(transit_domains=4, transit_nodes=3, stub_domains=24, stub_no
 def on_a_plane(count: int, seed: int = 0) -> Floats:
     points = np.random.default_rng(seed).random((count, 2)) * 0.1
     return np.asarray(np.linalg.norm(points[:, None] - points[None], axis=2))
+
+
+def relative_error(found: Coordinates, sample: Sample, pairs: int = 20_000, seed: int = 0) -> float:
+    """The median of |predicted - measured| / measured over random pairs whose latency is known."""
+    rng, count = np.random.default_rng([seed, 9]), len(found.points)
+    nodes, others = rng.integers(0, count, pairs), rng.integers(0, count, pairs)
+    latency = sample(nodes, others)
+    known = np.isfinite(latency) & (latency > 0) & (nodes != others)
+    nodes, others, latency = nodes[known], others[known], latency[known]
+    if not len(latency):
+        return float("nan")
+    return float(np.median(np.abs(found.distance(nodes, others) - latency) / latency))
 
 
 def test_latencies_that_are_distances_are_learned() -> None:

@@ -118,7 +118,7 @@ def check(pipeline: Pipeline, folder: Path) -> None:
     types = columns(template, column_types(template))
     made = rows(7, pipeline, template)
     assert all(row.keys() <= types.keys() for row in made)
-    assert len({name.lower() for name in types}) == len(types), "Spark does not tell names apart by case"
+    assert len({name.lower() for name in types}) == len(types), "Spark does not distinguish names by case"
     # The table itself: every constant has a type that holds it.
     publish(folder / "table", 1, types, TableChange(made))
     assert len(list(log_columns(pipeline, template))) == len(pipeline.outputs)

@@ -162,7 +162,7 @@ def test_a_shape_says_what_is_no_constant(sql: str, other: str) -> None:
     assert texts(sql)[0] != texts(other)[0]
 
 
-def test_a_group_is_told_from_the_same_expression() -> None:
+def test_a_group_is_distinguished_from_the_same_expression() -> None:
     window = "FROM bids [RANGE 10 SECONDS] GROUP BY lane"
     made = pipeline(f"SELECT lane + 1 AS x, count(*) AS n {window} HAVING lane % 3 = 1")
     again = load_pipeline(*dump_pipeline(made))

@@ -85,7 +85,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("what", DIFFERENT)
-def test_a_family_is_told_by(what: str) -> None:
+def test_a_family_is_distinguished_by(what: str) -> None:
     one, other = (template_of(pipeline(sql)) for sql in DIFFERENT[what])
     assert one.family != other.family
     assert len(merge_all([one, other])) == 2
@@ -190,7 +190,7 @@ def test_what_has_to_have_a_plan_of_its_own(sql: str) -> None:
 
 @given(seeds)
 @settings(max_examples=15, deadline=None)
-def test_a_template_tells_as_much_of_columns_as_its_pipelines(seed: int) -> None:
+def test_a_template_knows_as_much_of_columns_as_its_pipelines(seed: int) -> None:
     for made in workload(seed):
         assert (universal_for(made) is not None) == fits(made)
 

@@ -186,14 +186,14 @@ def _silence(record: Record) -> Iterator[str]:
 
 def _lost_first(record: Record, losses: Sequence[tuple[str, float]]) -> Iterator[str]:
     """Of what a loss brings about, it is the loss that is heard of first."""
-    told: dict[str, float] = {}
+    heard: dict[str, float] = {}
     for entry in record.entries:
         match entry.what:
             case NodeLost(at, node):
-                told[node] = at
+                heard[node] = at
             case MoveDone(at, _, source, target) | MoveFailed(at, _, source, target):
                 for node, lost in losses:
-                    if node in (source, target) and _since_start(record) <= lost <= at and told.get(node, -1.0) < lost:
+                    if node in (source, target) and _since_start(record) <= lost <= at and heard.get(node, -1.0) < lost:
                         yield f"{entry.address} hears {entry.what} before the loss of {node} at {lost}"
 
 

@@ -121,7 +121,7 @@ def to_c(record: Record, kind: type[Move] | type[MoveFailed]) -> list[int]:
 
 
 def lost_while_moving_in_the_simulator(policy: str) -> tuple[Record, int, float]:
-    """Times of the first run tell when to break the second."""
+    """Times of the first run decide when to break the second."""
     (before,), _ = simulated(started(policy))
     asked = next(iter(to_c(before, Move)))
     lost = max(e.what.at for e in before.entries[:asked] if e.heard) + MOVING / 2  # type: ignore[union-attr]

@@ -11,7 +11,8 @@ from towpath.placement.cluster import Cluster, Node
 from towpath.placement.costs.hummer import duplication
 from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
 from towpath.placement.statistics import NodeStatistics, Statistics
-from towpath.policies.hummer import ADDRESS, OPTIMISE, Optimiser, Options, actors
+from towpath.policies._central import PLAN
+from towpath.policies.hummer import ADDRESS, Optimiser, Options, actors
 from towpath.runtime.actors import (
     Measured,
     Move,
@@ -43,7 +44,7 @@ def twins(nodes: str = "ab", cost: float = 0.1) -> Problem:
 def begun(problem: Problem, placement: Placement, options: Options = ONLY_D) -> Optimiser:
     (optimiser,) = actors(problem, placement, options).actors
     assert isinstance(optimiser, Optimiser)
-    assert optimiser.handle(Started(0.0)) == [Wake(options.every, OPTIMISE)]
+    assert optimiser.handle(Started(0.0)) == [Wake(options.every, PLAN)]
     return optimiser
 
 
@@ -55,8 +56,8 @@ def measure(optimiser: Optimiser, **loads: float) -> None:
 
 def woken(optimiser: Optimiser, at: float = 10.0) -> list[PolicyInstruction]:
     """What it asks for, besides to be woken again."""
-    *asked, again = optimiser.handle(Woken(at, OPTIMISE))
-    assert again == Wake(at + 10.0, OPTIMISE)
+    *asked, again = optimiser.handle(Woken(at, PLAN))
+    assert again == Wake(at + 10.0, PLAN)
     return asked
 
 

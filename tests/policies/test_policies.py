@@ -33,7 +33,7 @@ def test_options_come_from_texts() -> None:
     assert (options.cost, options.every, options.at_once) == ("operator_costs", 30.0, 2)
 
 
-def test_everything_wrong_with_options_is_told() -> None:
+def test_everything_wrong_with_options_is_reported() -> None:
     with pytest.raises(PolicyError) as error:
         policies.options("dcape", {"every": "often", "at_onse": "2"})
     assert len(error.value.problems) == 2

@@ -9,8 +9,9 @@ from towpath import policies
 from towpath.errors import PolicyError, UnknownNameError
 from towpath.lab.testing.problems import estimated, random_problem
 from towpath.placement.problem import Placement, Problem
-from towpath.policies.replan import ADDRESS, PLAN, Options, Replanner, differences
-from towpath.runtime.actors import Measured, Move, MoveDone, MoveFailed, Note, Started, Wake, Woken
+from towpath.policies._central import PLAN
+from towpath.policies.replan import ADDRESS, Options, Replanner
+from towpath.runtime.actors import Measured, Move, MoveDone, MoveFailed, Note, Started, Wake, Woken, moves_between
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_at_most_so_many_at_once(problem: Problem) -> None:
     assert len(moves_of(replanner(problem, at_once=1))) == 1
 
 
-def test_wrong_options_are_told_at_the_start(problem: Problem) -> None:
+def test_wrong_options_are_reported_at_the_start(problem: Problem) -> None:
     assert problem.current is not None
     with pytest.raises(UnknownNameError, match="round_robbin is not a known planner"):
         policies.start("replan", problem, problem.current, Options(planner="round_robbin"))
@@ -89,4 +90,4 @@ def test_one_actor_hears_all_nodes(problem: Problem) -> None:
 
 def test_of_copies_only_those_move_that_have_no_place_there() -> None:
     before, after = Placement({"f": ("a", "b"), "g": ("a",)}), Placement({"f": ("b", "c"), "g": ("a",)})
-    assert differences(before, after, "why") == [Move("f", "a", "c", "why")]
+    assert moves_between(before, after, "why") == [Move("f", "a", "c", "why")]

@@ -18,7 +18,8 @@ from towpath.placement.problem import (
     Problem,
 )
 from towpath.placement.statistics import OperatorStatistics, Statistics
-from towpath.policies.sqpr import ADDRESS, REPLAN, Options, Planner, actors
+from towpath.policies._central import PLAN
+from towpath.policies.sqpr import ADDRESS, Options, SqprActor, actors
 from towpath.runtime.actors import Measured, Move, MoveDone, MoveFailed, NeedNode, Note, PolicyInstruction, Wake, Woken
 
 OPTIONS = Options(every=10.0, most_load=1.0)
@@ -35,21 +36,21 @@ def filters(loads: Loads, nodes: dict[str, float], signature: dict[str, str] | N
     return Problem(cluster, (PlacementStream("s", EVERYWHERE, 1.0),), fragments, queries)
 
 
-def planner(problem: Problem, at: dict[str, str], options: Options = OPTIONS) -> Planner:
+def planner(problem: Problem, at: dict[str, str], options: Options = OPTIONS) -> SqprActor:
     placement = Placement.single({f"f.{name}": node for name, node in at.items()})
     (found,) = actors(problem, placement, options).actors
-    assert isinstance(found, Planner)
+    assert isinstance(found, SqprActor)
     return found
 
 
-def measure(planner: Planner, **loads: float) -> None:
+def measure(planner: SqprActor, **loads: float) -> None:
     operators = {f"{name}.o": OperatorStatistics(1.0, 1.0, load) for name, load in loads.items()}
     assert planner.handle(Measured(5.0, Statistics(5.0, 5.0, {}, operators))) == []
 
 
-def woken(planner: Planner, at: float = 10.0) -> list[PolicyInstruction]:
-    *asked, again = planner.handle(Woken(at, REPLAN))
-    assert again == Wake(at + 10.0, REPLAN)
+def woken(planner: SqprActor, at: float = 10.0) -> list[PolicyInstruction]:
+    *asked, again = planner.handle(Woken(at, PLAN))
+    assert again == Wake(at + 10.0, PLAN)
     return asked
 
 
@@ -154,8 +155,8 @@ def test_everybody_has_a_turn() -> None:
     policy = planner(
         filters(dict.fromkeys(names, 0.5), {"a": 1.0}), dict.fromkeys(names, "a"), replace(OPTIONS, queries=1)
     )
-    told = [str(woken(policy, 10.0 * n)[0]) for n in range(1, 5)]
-    assert [next(name for name in names if f"for {name} " in text) for text in told] == list(names)
+    texts = [str(woken(policy, 10.0 * n)[0]) for n in range(1, 5)]
+    assert [next(name for name in names if f"for {name} " in text) for text in texts] == list(names)
 
 
 def test_a_move_that_failed_ends_the_plan() -> None:

@@ -131,7 +131,7 @@ def test_numbers_of_a_table_may_be_larger_than_a_float_is_exact(tmp_path: Path) 
     assert [stream.rate for stream in problem.streams] == [2**53 + 1, 1]
 
 
-def test_many_mistakes_of_one_column_are_told_in_short(tmp_path: Path) -> None:
+def test_many_mistakes_of_one_column_are_reported_in_short(tmp_path: Path) -> None:
     rows = "".join(f"s{n},n1,-1\n" for n in range(1000))
     (tmp_path / "streams.csv").write_text("name,node,rate\n" + rows)
     with pytest.raises(ProblemFileError) as caught:

@@ -24,7 +24,7 @@ from towpath.results.links import (
     read_link,
 )
 from towpath.schema import BEFORE_1970_US, BEFORE_ALL_US
-from towpath.streams.bites import MOST_ROWS
+from towpath.streams.portions import MOST_ROWS
 
 from .logs import TIME, Row, write_batch
 
@@ -272,18 +272,18 @@ def test_a_link_is_written_and_read(tmp_path: Path) -> None:
     assert read_link(tmp_path / "b.json") is None
 
 
-def test_a_backlog_of_a_link_comes_in_bites(tmp_path: Path) -> None:
+def test_a_backlog_of_a_link_comes_in_portions(tmp_path: Path) -> None:
     carrier = Carrier(tmp_path / "c0")
     for second in range(0, 600, 60):
         rows = [Row(1, (second + n) * 1000 * MS, second + n, born=(second + n) * 1000 * MS) for n in range(60)]
         carrier.run(rows, (second + 100) * 1000 * MS)
     Link("a", 1, True, (carrier.turn(1),)).write(tmp_path / "links")
-    reader, position, bites = feed(tmp_path, most_rows=100), LinkPosition(), []
+    reader, position, portions = feed(tmp_path, most_rows=100), LinkPosition(), []
     while (end := reader.advance(position)) != position:
-        bites.append(rows_between(reader, position, end))
+        portions.append(rows_between(reader, position, end))
         position = end
-    assert [value for bite in bites for _, _, value in bite] == list(range(600))
-    assert max(map(len, bites)) <= 101
+    assert [value for portion in portions for _, _, value in portion] == list(range(600))
+    assert max(map(len, portions)) <= 101
 
 
 def test_what_comes_from_a_node_that_is_to_be_far_away_takes_so_long_and_says_so(tmp_path: Path) -> None:

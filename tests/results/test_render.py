@@ -149,6 +149,6 @@ render((pa.table({{"x": list(range(5000))}}) for _ in iter(int, 1)), {format!r})
 
 
 @pytest.mark.parametrize("format_", ["csv", "parquet"])
-def test_a_file_that_cannot_be_written_is_told_in_words(tmp_path: Path, format_: str) -> None:
+def test_a_file_that_cannot_be_written_is_reported_in_words(tmp_path: Path, format_: str) -> None:
     with pytest.raises(TowpathError, match=r"missing/x cannot be written: .*No such file or directory"):
         render(pa.table({"a": [1]}), format_, out=tmp_path / "missing" / "x")

@@ -130,7 +130,7 @@ def test_a_fragment_that_moves_is_fed_from_both_places(store: Store) -> None:
     assert store.fed() == [0, 0, 1, 1, 2, 2, 3, 4]
 
 
-def test_the_position_tells_what_retention_has_to_keep(store: Store) -> None:
+def test_the_position_shows_what_retention_has_to_keep(store: Store) -> None:
     store.fill(range(3))
     feeder = SinkFeeder("q", MemorySink(), None)
     assert feeder.position.needed_from(store.root, store.parts) == 0

@@ -49,7 +49,7 @@ def test_streams_that_feed_each_other_are_unfounded() -> None:
     assert {violation.kind for violation in check(pair(nodes=3), allocation)} == {"query plan", "input"}
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_everything_wrong_is_reported_at_once() -> None:
     missing = Allocation(frozenset({AllocatedRun("n1", "join")}), frozenset(), {}, ADMITTED)
     kinds = {violation.kind for violation in check(pair(cpu=0.1, out=0.5), missing)}
     assert kinds == {"query plan", "input", "cpu"}
@@ -63,6 +63,6 @@ def test_what_nobody_needs_is_pruned() -> None:
     assert pruned(pair(), extra) == GOOD
 
 
-def test_the_nodes_to_tell() -> None:
+def test_the_nodes_to_notify() -> None:
     assert GOOD.changed(Allocation()) == ["n1", "n2"]
     assert GOOD.changed(GOOD) == []

@@ -66,3 +66,16 @@ def test_every_epoch_leaves_an_allocation_that_can_run(seed: int) -> None:
         assert check(system, soda.allocation) == []
         before = soda.allocation.admitted
     assert 0 < len(before) < 24
+
+
+def test_a_search_that_ends_early_gives_the_same_answer_every_time_and_says_that_it_did() -> None:
+    problem = sqpr(Sqpr(nodes=4, streams=8, queries=12, ways=(2, 3)), 1)
+    found = []
+    for _ in range(2):
+        system = of_problem(problem).system
+        soda = Soda(system, SolveLimits(gap=0.0, branches=1))
+        soda.epoch(system.requests)
+        assert soda.status == "feasible"
+        assert check(system, soda.allocation) == []
+        found.append(soda.allocation)
+    assert found[0] == found[1]

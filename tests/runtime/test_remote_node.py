@@ -86,7 +86,7 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_it_is_told_things_in_order_and_its_news_come_back() -> None:
+def test_it_gets_commands_in_order_and_its_news_come_back() -> None:
     node = Node()
     watched = watch(node)
     node.news = [batch_done("c0", 0, 1, [5])]
@@ -167,7 +167,7 @@ def test_a_node_that_cannot_be_opened_says_why_and_is_tried_again() -> None:
     watched.close()
 
 
-def test_a_node_that_does_not_answer_at_all_is_told_by_its_name() -> None:
+def test_a_node_that_does_not_answer_at_all_is_reported_by_its_name() -> None:
     hangs = threading.Event()
 
     def open_node() -> Node:
@@ -181,7 +181,7 @@ def test_a_node_that_does_not_answer_at_all_is_told_by_its_name() -> None:
     watched.close()
 
 
-def test_what_fails_because_it_is_closed_is_told_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_fails_because_it_is_closed_is_reported_to_nobody(caplog: pytest.LogCaptureFixture) -> None:
     node = Node()
     watched = watch(node)
     node.fails = RuntimeError("cannot schedule new futures after interpreter shutdown")
@@ -190,7 +190,7 @@ def test_what_fails_because_it_is_closed_is_told_nobody(caplog: pytest.LogCaptur
     assert caplog.text == ""
 
 
-def test_a_carrier_that_cannot_be_started_is_told_and_the_node_goes_on() -> None:
+def test_a_carrier_that_cannot_be_started_is_reported_and_the_node_goes_on() -> None:
     node = Node()
     watched = watch(node)
     node.fails = StoreError("the job has no such stream")

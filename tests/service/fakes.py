@@ -12,7 +12,7 @@ from towpath.api.figures import CarrierFigures, QueryCost
 from towpath.errors import Mistake, MoveRefused, NodeRefused, QueryError, ServiceError
 from towpath.service.messages import (
     Drain,
-    Happened,
+    HistoryEntry,
     JobStatus,
     LookRequest,
     Migrate,
@@ -46,7 +46,7 @@ class FakeVerbs:
 
     def __init__(self) -> None:
         self.asked: list[object] = []
-        self.entries: list[Happened] = []
+        self.entries: list[HistoryEntry] = []
         self._steps = iter(STEPS)
         self._move = MoveStatus(1, 7, "hot", "left", "right", CARRIERS, "warming", None, 0, "asked for")
         self._states = iter(["draining", "draining", "drained"])
@@ -62,10 +62,10 @@ class FakeVerbs:
         self.looks -= 1
         self.state = next(self._states, "drained") if self.state == "draining" else self.state
         late = {"late": 3, "late_by_stream": {"bids": 3}, "unheard": 0}
-        told: dict[str, Any] = {"queries": 1, "rows_per_s": 200.0, "trigger_s": 0.25, "event_us": 1_500_000, **late}
-        carrier = CarrierFigures(id="c0", node="left", kind="filter", fragments=1, rows=1000, runs=True, **told)
+        figures: dict[str, Any] = {"queries": 1, "rows_per_s": 200.0, "trigger_s": 0.25, "event_us": 1_500_000, **late}
+        carrier = CarrierFigures(id="c0", node="left", kind="filter", fragments=1, rows=1000, runs=True, **figures)
         return JobStatus(
-            **told,
+            **figures,
             carriers=[carrier],
             results=10,
             results_per_s=5.0,
@@ -109,7 +109,9 @@ class FakeVerbs:
     def moves(self, numbers: list[int]) -> list[MoveStatus]:
         step = next(self._steps, "done")
         if not self.entries or self.entries[-1].kind != f"move {step}":
-            self.entries.append(Happened(len(self.entries) + 1, 0, f"move {step}", f"it is {step}", None, 7, ["left"]))
+            self.entries.append(
+                HistoryEntry(len(self.entries) + 1, 0, f"move {step}", f"it is {step}", None, 7, ["left"])
+            )
         return [MoveStatus(n, 7, "hot", "left", "right", CARRIERS, step, None, 0, "asked for") for n in numbers]
 
     def drain(self, asked: Drain) -> NodeStatus:
@@ -119,7 +121,7 @@ class FakeVerbs:
         self.state = "open" if asked.undo else "draining"
         return self._node(asked.node)
 
-    def history(self, asked: LookRequest) -> list[Happened]:
+    def history(self, asked: LookRequest) -> list[HistoryEntry]:
         found = [entry for entry in self.entries if entry.number > asked.after]
         return found if asked.limit < 0 else found[-asked.limit :]
 

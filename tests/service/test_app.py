@@ -102,14 +102,14 @@ def test_doing(http: TestClient, verbs: FakeVerbs) -> None:
         ("/status", {}, 405, "ServiceError", "POST /status"),
     ],
 )
-def test_mistakes_are_told(http: TestClient, path: str, body: Any, code: int, kind: str, said: str) -> None:
+def test_mistakes_are_reported(http: TestClient, path: str, body: Any, code: int, kind: str, said: str) -> None:
     answer = http.post(path, json=body)
     assert (answer.status_code, answer.json()["error"]) == (code, kind)
     assert said in answer.json()["message"]
     assert "Traceback" not in answer.text
 
 
-def test_what_is_no_json_is_told(http: TestClient) -> None:
+def test_what_is_no_json_is_reported(http: TestClient) -> None:
     answer = http.post("/withdraw", content=b"{'names'")
     assert answer.status_code == 400 and "expected JSON" in answer.json()["message"]
 
@@ -124,7 +124,7 @@ def test_every_problem_comes_with_its_place(http: TestClient) -> None:
     }
 
 
-def test_a_loop_that_does_not_come_is_told_and_nothing_is_done(verbs: FakeVerbs, desk: RequestQueue) -> None:
+def test_a_loop_that_does_not_come_is_reported_and_nothing_is_done(verbs: FakeVerbs, desk: RequestQueue) -> None:
     http = TestClient(app.build(verbs, desk, TOKEN, patience_s=0.05), headers=AUTHORISED)
     answer = http.post("/withdraw", json={"names": ["q"]})
     assert answer.status_code == 503 and "it was not begun and will not be" in answer.json()["message"]

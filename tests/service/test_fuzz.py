@@ -143,7 +143,7 @@ def test_odd_numbers_in_a_question(http: TestClient, question: str, number: str)
 
 
 @pytest.mark.parametrize("error", [RuntimeFailure("Spark is gone"), StoreError("the disk is full")])
-def test_what_the_job_cannot_do_now_is_told_with_its_trace_in_the_log(
+def test_what_the_job_cannot_do_now_is_reported_with_its_trace_in_the_log(
     http: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     with monkeypatch.context() as faulty, caplog.at_level(logging.ERROR):
@@ -154,7 +154,7 @@ def test_what_the_job_cannot_do_now_is_told_with_its_trace_in_the_log(
     assert http.get("/queries").status_code == 200
 
 
-def test_what_nobody_thought_of_is_told_with_its_trace_in_the_log(
+def test_what_nobody_thought_of_is_reported_with_its_trace_in_the_log(
     http: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with monkeypatch.context() as faulty, caplog.at_level(logging.ERROR):

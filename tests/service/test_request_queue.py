@@ -35,7 +35,7 @@ def test_whatever_a_request_raises_is_its_answer_and_the_loop_goes_on(error: Exc
     assert failed.exception(0) is error and next_one.result(0) == 5
 
 
-def test_who_waits_is_told_when_the_job_is_stopped_meanwhile() -> None:
+def test_who_waits_hears_when_the_job_is_stopped_meanwhile() -> None:
     desk = RequestQueue()
     future = desk.put(lambda: fail(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):

@@ -37,7 +37,7 @@ def test_one_that_a_killed_process_left_does_not_count(file: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"address": "http://127.0.0.1:1"}', '{"pid": 1, "x": 2}'])
-def test_a_damaged_one_is_told(file: Path, text: str) -> None:
+def test_a_damaged_one_is_reported(file: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(ServiceError, match="expected the file of a service"):
         read(file)

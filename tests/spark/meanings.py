@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import re
 import unicodedata
 from collections.abc import Callable
@@ -106,6 +107,17 @@ def rounded(value: float, digits: int) -> float:
     return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, Context(prec=400)))
 
 
+def filled(text: str, width: int, fill: str) -> str:
+    missing = max(0, width - len(text))
+    return (fill * missing)[:missing]
+
+
+def part(text: str, delimiter: str, place: int) -> str:
+    parts = text.split(delimiter)
+    at = place - 1 if place > 0 else len(parts) + place
+    return parts[at] if 0 <= at < len(parts) else ""
+
+
 FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_whole": (whole, ["VARCHAR"], "BIGINT"),
     "t_fraction": (fraction, ["VARCHAR"], "DOUBLE"),
@@ -116,6 +128,20 @@ FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_rounded": (rounded, ["DOUBLE", "BIGINT"], "DOUBLE"),
     "t_upper": (lambda text: text.upper(), ["VARCHAR"], "VARCHAR"),
     "t_lower": (lambda text: text.lower(), ["VARCHAR"], "VARCHAR"),
+    "t_ltrim": (lambda text: text.lstrip(SPACES), ["VARCHAR"], "VARCHAR"),
+    "t_rtrim": (lambda text: text.rstrip(SPACES), ["VARCHAR"], "VARCHAR"),
+    "t_md5": (lambda text: hashlib.md5(text.encode()).hexdigest(), ["VARCHAR"], "VARCHAR"),
+    "t_sha256": (lambda text: hashlib.sha256(text.encode()).hexdigest(), ["VARCHAR"], "VARCHAR"),
+    "t_found": (lambda text, wanted: text.find(wanted) + 1, ["VARCHAR", "VARCHAR"], "INTEGER"),
+    "t_lpad": (lambda text, n, fill: filled(text, n, fill) + text[:n], ["VARCHAR", "INTEGER", "VARCHAR"], "VARCHAR"),
+    "t_rpad": (lambda text, n, fill: text[:n] + filled(text, n, fill), ["VARCHAR", "INTEGER", "VARCHAR"], "VARCHAR"),
+    "t_split": (part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
+    "t_replace": (
+        lambda text, wanted, given: text.replace(wanted, given),
+        ["VARCHAR", "VARCHAR", "VARCHAR"],
+        "VARCHAR",
+    ),
+    "t_right": (lambda text, n: text[-n:] if n > 0 else "", ["VARCHAR", "BIGINT"], "VARCHAR"),
     "t_trim": (lambda text: text.strip(SPACES), ["VARCHAR"], "VARCHAR"),
 }
 FAR = 2**31 - 1
@@ -128,6 +154,7 @@ MACROS = (
     "t_round(a, n) AS CASE WHEN isfinite(a) THEN t_rounded(a, n) ELSE a END",
     "t_mod(a, b) AS CASE WHEN b = 0 THEN NULL WHEN b = -1 THEN a - a ELSE a % b END",
     "t_div(a, b) AS CASE WHEN b = 0 THEN NULL ELSE CAST(a AS DOUBLE) / CAST(b AS DOUBLE) END",
+    "t_log10(a) AS CASE WHEN a <= 0 THEN NULL ELSE log10(a) END",
     "t_ln(a) AS CASE WHEN a <= 0 THEN NULL ELSE ln(a) END",
     "t_sqrt(a) AS CASE WHEN a < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt(a) END",
 )

@@ -38,7 +38,7 @@ nodes:
 """
 
 
-def test_a_backlog_comes_in_bites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backlog_comes_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder, column in (("lone", "k"), ("pair1", "n"), ("pair2", "n")):
         (tmp_path / folder).mkdir()
         for number in range(FILES):

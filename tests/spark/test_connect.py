@@ -147,7 +147,7 @@ def test_an_endpoint_of_ours_never_ends_an_idle_session(endpoint: Server, tmp_pa
     assert session.conf.get("spark.connect.session.manager.defaultSessionTimeout") == "-1"
 
 
-def test_an_endpoint_without_the_connector_for_kafka_is_told(endpoint: Server, tmp_path: Path) -> None:
+def test_an_endpoint_without_the_connector_for_kafka_is_reported(endpoint: Server, tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text(f"""
 nodes: {{far: {{type: connect, address: "{endpoint.address}", cores: 2}}}}
@@ -158,12 +158,12 @@ streams:
     time: at
 queries: {{q: SELECT k FROM s}}
 """)
-    told = r"node far: its Spark has no connector for Kafka(.|\n)*towpath node start NAME --packages org.apache"
-    with pytest.raises(RuntimeFailure, match=told):
+    message = r"node far: its Spark has no connector for Kafka(.|\n)*towpath node start NAME --packages org.apache"
+    with pytest.raises(RuntimeFailure, match=message):
         start(job)
 
 
-def test_an_endpoint_that_does_not_answer_is_told(tmp_path: Path) -> None:
+def test_an_endpoint_that_does_not_answer_is_reported(tmp_path: Path) -> None:
     job = write_job(tmp_path, ["s"], {})
     text = job.read_text()
     line = next(line for line in text.splitlines() if "type: embedded" in line)

@@ -14,7 +14,8 @@ from tests.seeds import SEEDS, SEEDS_ON_THE_MOVE
 
 from towpath.config.nodes import NodeDef
 from towpath.lab.testing import Workload, example_workload, workloads
-from towpath.lab.testing.queries import random_cuttable_shape
+from towpath.lab.testing.drawing import plain_workload
+from towpath.lab.testing.queries import random_cuttable_shape, random_shape_over_views
 from towpath.lab.testing.running import ONE, TWO, run
 from towpath.plan import CUT, WHOLE
 
@@ -41,8 +42,8 @@ def check(workload: Workload, folder: Path, nodes: Mapping[str, NodeDef] = ONE, 
         ("held back by silent streams", outcome.held_back),
         ("answers for other event times than asked", outcome.validity),
     ):
-        told = "\n".join(f"{name}: {what}: {workload.queries[name]}\n{found[name]}" for name in found)
-        assert not found, told
+        message = "\n".join(f"{name}: {what}: {workload.queries[name]}\n{found[name]}" for name in found)
+        assert not found, message
 
 
 # Between them they have everything that is drawn (tests/test_testing.py), at a price that `make test` can pay.
@@ -67,6 +68,24 @@ def cut_workload(seed: int) -> Workload:
 @pytest.mark.live
 def test_pieces_of_queries_on_the_move(tmp_path: Path) -> None:
     check(cut_workload(1), tmp_path, TWO, CUT)
+
+
+def view_workload(seed: int) -> Workload:
+    """A few queries over views, of which each has a shape of its own; the job is started again in between."""
+    whole = plain_workload(seed, random_shape_over_views)
+    few = dict(list(whole.queries.items())[:8])
+    return replace(whole, queries=few, restarts=(1,))
+
+
+@pytest.mark.live
+def test_queries_over_views(tmp_path: Path) -> None:
+    check(view_workload(0), tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(int(os.environ.get("TOWPATH_WORKLOADS", "100")) // 5))
+def test_many_queries_over_views_on_the_move(tmp_path: Path, seed: int) -> None:
+    check(view_workload(seed), tmp_path, TWO if seed % 2 else ONE)
 
 
 @pytest.mark.long

@@ -46,7 +46,7 @@ def wait_until(running: Towpath, state: str) -> None:
         time.sleep(0.1)
 
 
-def told(folder: Path) -> list[EventKind]:
+def kinds(folder: Path) -> list[EventKind]:
     journal = Journal(folder / "store" / "journal.sqlite", read_only=True)
     return [entry.kind for entry in journal.history()]
 
@@ -63,7 +63,7 @@ def test_a_node_that_was_paused_does_not_write_again(endpoint: Server, tmp_path:
     outcome = run(plain_workload(4), tmp_path, nodes(endpoint), disturb)
     assert not outcome.differences
     assert outcome.rows
-    assert {EventKind.NODE_LOST, EventKind.CARRIER_RESTARTED, EventKind.NODE_JOINED} <= set(told(tmp_path))
+    assert {EventKind.NODE_LOST, EventKind.CARRIER_RESTARTED, EventKind.NODE_JOINED} <= set(kinds(tmp_path))
 
 
 def test_a_node_with_copies_of_all_queries_is_killed(endpoint: Server, tmp_path: Path) -> None:
@@ -74,4 +74,4 @@ def test_a_node_with_copies_of_all_queries_is_killed(endpoint: Server, tmp_path:
     outcome = run(plain_workload(4), tmp_path, nodes(endpoint), disturb, copies=2)
     assert not outcome.differences
     assert outcome.rows
-    assert {EventKind.NODE_LOST, EventKind.CARRIER_RESTARTED} <= set(told(tmp_path))
+    assert {EventKind.NODE_LOST, EventKind.CARRIER_RESTARTED} <= set(kinds(tmp_path))

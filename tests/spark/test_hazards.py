@@ -178,5 +178,5 @@ def test_a_carrier_that_somebody_else_stops_is_started_again(tmp_path: Path) -> 
         running.drain()
         assert sorted(running.results("q")["k"].to_pylist()) == [1, 2]
     with closing(Journal(tmp_path / "job.store" / "journal.sqlite", read_only=True)) as journal:
-        told = [entry.text for entry in journal.history() if entry.kind is EventKind.CARRIER_RESTARTED]
-    assert told == ["carrier c0 stopped: somebody else stopped it; it is started again"]
+        texts = [entry.text for entry in journal.history() if entry.kind is EventKind.CARRIER_RESTARTED]
+    assert texts == ["carrier c0 stopped: somebody else stopped it; it is started again"]

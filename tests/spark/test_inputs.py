@@ -27,7 +27,9 @@ def test_ticks_are_few_and_none_has_the_name_of_another(tmp_path: Path) -> None:
     assert len(list(input_.ticks.iterdir())) == TICKS_KEPT + 1
 
 
-def test_a_bite_is_bounded_by_bytes_and_by_the_number_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_portion_is_bounded_by_bytes_and_by_the_number_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(inputs, "MOST_BYTES", 1_000)
     monkeypatch.setattr(inputs, "MOST_FILES", 10)
     assert inputs._most_bytes("s3a://bucket/bids") == 1_000

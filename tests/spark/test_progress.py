@@ -47,10 +47,10 @@ def test_positions_are_those_of_the_tuples_of_each_input() -> None:
     begins, ends = ([place and json.loads(place) for place in places] for places in (done.begins, done.ends))
     assert begins == [FED, {"logOffset": 5}]
     assert ends == [FED | {"files": 3}, {"logOffset": 6}]
-    assert done.bounds_us == (9 * SECOND, None), "only a feed's position tells an event time"
+    assert done.bounds_us == (9 * SECOND, None), "only a feed's position is an event time"
 
 
-def test_a_feed_with_generators_does_not_tell_how_far_it_has_come() -> None:
+def test_a_feed_with_generators_does_not_show_how_far_it_has_come() -> None:
     sources = [{"startOffset": json.dumps(FED | {"elapsed_us": 1}), "endOffset": None}, *PROGRESS["sources"][1:]]
     assert batch_done("c0", PROGRESS | {"sources": sources}, INPUTS, first=False).bounds_us == (None, None)
 
@@ -64,8 +64,8 @@ def test_tuples_are_counted_by_input() -> None:
 
 def late(*bars: tuple[float, float]) -> dict[str, int]:
     """Of a histogram's bars: what stands for a stream, and the count."""
-    told = {"rows": 9, "newest": SECOND, "late": json.dumps([{"x": x, "y": y} for x, y in bars])}
-    metrics = PROGRESS["observedMetrics"] | {"input_i0": told}
+    counts = {"rows": 9, "newest": SECOND, "late": json.dumps([{"x": x, "y": y} for x, y in bars])}
+    metrics = PROGRESS["observedMetrics"] | {"input_i0": counts}
     return dict(batch_done("c0", PROGRESS | {"observedMetrics": metrics}, INPUTS, first=False).late[0])
 
 
@@ -96,7 +96,7 @@ def test_watermarks_are_counted_from_a_day_before_the_first_timestamp(
     assert done.watermark_us == expected
 
 
-def test_bytes_of_links_are_told_by_link_and_times_by_the_node_that_made_them() -> None:
+def test_bytes_of_links_are_reported_by_link_and_times_by_the_node_that_made_them() -> None:
     """Three rows of 40 bytes together; a tick is of no link."""
     links = json.dumps([{"item": "link_a", "count": 2}, {"count": 5}, {"item": "link_b", "count": 1}])
     metrics = {"version_x": {"version": 1}, "input_i0": {"rows": 3, "newest": SECOND, "links": links, "bytes": 120}}

@@ -104,7 +104,7 @@ BY_HAND = {
     ],
     "SELECT sum(k % 2) AS odd, count(DISTINCT lower(ch)) AS n FROM s [RANGE 10 SECONDS]": [(3, 2)],
     "SELECT lower(ch) AS l, k % 2 AS odd FROM s WHERE lower(ch) = 'web' AND k % 2 = 1": [("web", 1), ("web", 1)],
-    # One fragment for both: its outputs are told apart by their constants alone.
+    # One fragment for both: its outputs are distinguished by their constants alone.
     "SELECT k + 1 AS one, k + 10 AS ten FROM s WHERE n = 1": [(2, 11), (3, 12)],
     "SELECT k + 10 AS ten, n, k + 1 AS one FROM s WHERE n = 1": [(11, 1, 2), (12, 1, 3)],
     "SELECT count(*) + 1 AS one, count(*) + 10 AS ten FROM s [RANGE 10 SECONDS] GROUP BY flag": [(2, 11)] * 2

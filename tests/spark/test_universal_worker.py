@@ -69,7 +69,7 @@ def written(folder: Path) -> str:
 ROWS = ((1, 1.0, 1), (2, 3.0, 2), (1, 5.0, 3))
 
 
-def test_a_batch_reads_the_version_that_it_was_told(tmp_path: Path) -> None:
+def test_a_batch_reads_the_version_that_it_was_given(tmp_path: Path) -> None:
     put(tmp_path, 1, {1: BIG})
     put(tmp_path, 2, {2: SMALL}, left=(1,))
     put(tmp_path, 3, {n: SMALL for n in range(3, 100)}, left=(2,))  # it is written anew by now

@@ -17,8 +17,8 @@ from towpath.vector.evaluate import RESULTS
 
 
 @dataclass
-class Told:
-    """What the tasks of a micro-batch have told."""
+class Written:
+    """What the tasks of a micro-batch have reported."""
 
     files: list[Path]
 
@@ -35,7 +35,7 @@ def put(tmp_path: Path, name: str, fragment: int) -> Path:
 
 
 def commit(tmp_path: Path, *files: Path) -> None:
-    by_workers(tmp_path / "results", tmp_path / "written")(cast(DataFrame, Told(list(files))), 7)
+    by_workers(tmp_path / "results", tmp_path / "written")(cast(DataFrame, Written(list(files))), 7)
 
 
 def fragments(tmp_path: Path) -> list[int]:

@@ -30,6 +30,8 @@ from tests.spark.edge_values import (
 )
 from tests.spark.meanings import FAR
 
+MAX = "1.797693134862315e308"  # only the largest double and what is no number are beyond it
+
 
 @dataclass(frozen=True)
 class Expr:
@@ -149,9 +151,12 @@ def _call(name: str, result: str, duck: str, exact: bool = True) -> Operation:
     return build
 
 
-def _infix(text: str, result: str) -> Operation:
+def _infix(duck: str, result: str, ours: str | None = None) -> Operation:
+    """The text is the same in both, unless ours is said."""
+
     def build(*arguments: Expr) -> Expr:
-        return Expr(result, text.format(*(a.ours for a in arguments)), text.format(*(a.duck for a in arguments)))
+        text = duck if ours is None else ours
+        return Expr(result, text.format(*(a.ours for a in arguments)), duck.format(*(a.duck for a in arguments)))
 
     return build
 
@@ -215,9 +220,11 @@ def _cast(source: str, target: str) -> Operation:
             ours = f"({a.ours} || '')" if a.ours.startswith("'") else a.ours
             return Expr(target, f"CAST({ours} AS {target})", FROM_TEXT[target].format(a.duck))
         if source == DBL and target == STR:
-            # Java before 19 writes a digit too many of some doubles between 2^53 and 2^63.
-            ours = f"if(abs({a.ours}) < 1e15 OR abs({a.ours}) >= 1e19, {a.ours})"
-            duck = f"CASE WHEN abs({a.duck}) < 1e15 OR abs({a.duck}) >= 1e19 THEN t_shown({a.duck}) END"
+            # Java before 19 writes a digit too many of some doubles, but not of short ones, nor of what is no number.
+            short = f"abs({a.ours}) < 1e9 AND {a.ours} * 1024 = floor({a.ours} * 1024) OR abs({a.ours}) >= {MAX}"
+            ours = f"if({short}, {a.ours})"
+            condition = f"abs({a.duck}) < 1e9 AND {a.duck} * 1024 = floor({a.duck} * 1024) OR abs({a.duck}) >= {MAX}"
+            duck = f"CASE WHEN {condition} THEN t_shown({a.duck}) END"
             return Expr(STR, f"CAST({ours} AS string)", duck)
         if target in WHOLE:
             value = f"trunc({a.duck})" if source == DBL else a.duck
@@ -249,7 +256,16 @@ def _whole(name: str) -> Operation:
     return build
 
 
+def _sign(a: Expr) -> Expr:
+    nan = f"WHEN isnan({a.duck}) THEN {a.duck} " if a.type == DBL else ""
+    duck = f"CASE {nan}WHEN {a.duck} > 0 THEN 1 WHEN {a.duck} < 0 THEN -1 WHEN {a.duck} = 0 THEN 0 END"
+    return Expr(a.type, f"sign({a.ours})", f"CAST({duck} AS {DUCK[BIG if a.type == INT else a.type]})")
+
+
 def _negative(a: Expr) -> Expr:
+    if a.ours.isdigit():  # the minus belongs to the literal
+        type_ = INT if int(a.ours) <= 2**31 else BIG
+        return Expr(type_, f"(- {a.ours})", f"CAST(-{a.ours} AS {type_})")
     type_ = DBL if a.type == DBL else BIG
     return Expr(
         type_, f"(- {a.ours})", f"(- {a.duck})" if type_ == DBL else f"TRY_CAST(- CAST({a.duck} AS HUGEINT) AS BIGINT)"
@@ -280,6 +296,8 @@ def _numbers() -> Iterator[Op]:
             yield Op("round", (a,), a, _round(digits))
         for name in ("floor", "ceil"):
             yield Op(name, (a,), BIG, _whole(name))
+        yield Op("sign", (a,), a, _sign)
+        yield Op("log10", (a,), DBL, _call("log10", DBL, "t_log10({1})", False), False)
         yield Op("sqrt", (a,), DBL, _call("sqrt", DBL, "t_sqrt({1})"))
         yield Op("ln", (a,), DBL, _call("ln", DBL, "t_ln({1})", False), False)
         yield Op("exp", (a,), DBL, _call("exp", DBL, "exp({1})", False), False)
@@ -295,7 +313,7 @@ def _numbers() -> Iterator[Op]:
 
 def _moments() -> Iterator[Op]:
     for type_ in (TIME, DAY):
-        for part in ("year", "month", "day"):
+        for part in ("year", "quarter", "month", "week", "day", "dayofyear", "isodow"):
             yield Op(part, (type_,), INT, _call(part, INT, part + "({0})"))
     for part in ("hour", "minute", "second"):
         yield Op(part, (TIME,), INT, _call(part, INT, part + "({0})"))
@@ -312,11 +330,14 @@ def _comparisons() -> Iterator[Op]:
     for a, b in _pairs(ORDERED):
         for word in ("", "NOT "):
             yield Op("BETWEEN", (a, b, a), BOOL, _between(word))
+            yield Op("IN", (a, a, b), BOOL, _in(word))
             yield Op("IN", (a, "literal " + a, "literal " + b, "literal " + a), BOOL, _in(word))
     for symbol in ("AND", "OR"):
         yield Op(symbol, (BOOL, BOOL), BOOL, _infix("({} " + symbol + " {})", BOOL))
     yield Op("NOT", (BOOL,), BOOL, _infix("(NOT {})", BOOL))
     for type_ in TYPES:
+        for word in ("", "NOT "):
+            yield Op("DISTINCT", (type_, type_), BOOL, _infix(f"({{}} IS {word}DISTINCT FROM {{}})", BOOL))
         yield Op("IS NULL", (type_,), BOOL, _infix("({} IS NULL)", BOOL))
         yield Op("IS NOT NULL", (type_,), BOOL, _infix("({} IS NOT NULL)", BOOL))
 
@@ -344,11 +365,38 @@ def _texts() -> Iterator[Op]:
     for text in PATTERNS:
         for word in ("", "NOT "):
             yield Op("LIKE", (STR,), BOOL, _infix(f"({{}} {word}LIKE '{text}')", BOOL))
-    yield Op("starts_with", (STR, STR), BOOL, _call("starts_with", BOOL, "starts_with({0}, {1})"))
+    for name in ("starts_with", "ends_with", "contains"):
+        yield Op(name, (STR, STR), BOOL, _call(name, BOOL, name + "({0}, {1})"))
+    yield Op("ILIKE", (STR,), BOOL, lambda a: Expr(BOOL, f"({a.ours} ILIKE '%A%')", f"(t_lower({a.duck}) LIKE '%a%')"))
+    for name in ("ltrim", "rtrim", "md5", "sha256"):
+        yield Op(name, (STR,), STR, _call(name, STR, f"t_{name}({{0}})"))
+    yield from _changed_texts()
+    yield Op("strpos", (STR, STR), INT, _call("strpos", INT, "t_found({0}, {1})"))
+    yield Op("locate", (STR, STR), INT, _call("locate", INT, "t_found({1}, {0})"))
+    for a in WHOLE:
+        yield Op("left", (STR, a), STR, _call("left", STR, "t_part({0}, 1, {1})"))
+        yield Op("right", (STR, a), STR, _call("right", STR, "t_right({0}, {1})"))
     for a in WHOLE:
         yield Op("substring", (STR, a), STR, _call("substring", STR, f"t_part({{0}}, {{1}}, {FAR})"))
         for b in WHOLE:
             yield Op("substring", (STR, a, b), STR, _call("substring", STR, "t_part({0}, {1}, {2})"))
+
+
+def _changed_texts() -> Iterator[Op]:
+    for name in ("lpad", "rpad"):
+        for width, fill in ((0, " "), (3, "xy"), (12, "é😀-"), (1000, "ab")):
+            arguments = f"{width}, '{fill}'"
+            yield Op(name, (STR,), STR, _infix(f"t_{name}({{}}, {arguments})", STR, f"{name}({{}}, {arguments})"))
+    for delimiter in (" ", "-", "12", "😀", "a"):
+        for place in (1, 2, -1, -2, 7):
+            arguments = f"'{delimiter}', {place}"
+            split = f"t_split({{}}, {arguments})"
+            yield Op("split_part", (STR,), STR, _infix(split, STR, f"split_part({{}}, {arguments})"))
+    for wanted, given in (("a", ""), ("12", "$1"), ("0", "\\0"), ("-", "/"), (" ", "  "), ("😀", "é"), ("oo", "o")):
+        arguments = f"'{wanted}', '{given}'"
+        yield Op("replace", (STR,), STR, _infix(f"t_replace({{}}, {arguments})", STR, f"replace({{}}, {arguments})"))
+    for times in (0, 1, 2):
+        yield Op("repeat", (STR,), STR, _infix(f"repeat({{}}, {times})", STR))
 
 
 OPERATIONS = tuple(operations())

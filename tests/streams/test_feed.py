@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from towpath.errors import StreamError
 from towpath.streams import feed as feeds
-from towpath.streams.bites import MOST_ROWS
 from towpath.streams.feed import Feed, FeedPosition
+from towpath.streams.portions import MOST_ROWS
 from towpath.streams.rejected import rejected
 
 SECOND = 1_000_000
@@ -176,19 +176,21 @@ def test_a_stream_without_rows_holds_the_others_back(bench: Bench) -> None:
     assert rows(feed, FeedPosition(), end) == Counter({("c", 2, 7): 1})
 
 
-def test_a_backlog_comes_in_bites_by_event_time(bench: Bench) -> None:
+def test_a_backlog_comes_in_portions_by_event_time(bench: Bench) -> None:
     bench.most_rows = 40
     for begin in range(0, 300, 100):
         for name in STREAMS[::-1]:
             bench.write(name, *range(begin, begin + 100))
-    feed, position, bites = bench.feed(), FeedPosition(), []
+    feed, position, portions = bench.feed(), FeedPosition(), []
     while (end := feed.advance(position)) != position:
-        bites.append(rows(feed, position, end))
+        portions.append(rows(feed, position, end))
         position = end
-    assert sum(bites, Counter()) == bench.written
-    assert max(bite.total() for bite in bites) <= 40 + 2 * len(STREAMS), "an estimate, and here a good one"
-    newest = [max(t for _, _, t in bite) for bite in bites if bite]
-    assert all(min(t for _, _, t in bite) > before for before, bite in zip(newest, bites[1:], strict=False) if bite)
+    assert sum(portions, Counter()) == bench.written
+    assert max(portion.total() for portion in portions) <= 40 + 2 * len(STREAMS), "an estimate, and here a good one"
+    newest = [max(t for _, _, t in portion) for portion in portions if portion]
+    assert all(
+        min(t for _, _, t in portion) > before for before, portion in zip(newest, portions[1:], strict=False) if portion
+    )
 
 
 def test_a_late_file_is_not_withheld(bench: Bench) -> None:
@@ -298,7 +300,7 @@ def test_a_file_that_vanishes_stops_the_feed_and_is_named(bench: Bench) -> None:
         rows(feed, FeedPosition(), end)
 
 
-def told(bench: Bench) -> list[tuple[str, int | None, int]]:
+def reported(bench: Bench) -> list[tuple[str, int | None, int]]:
     return [(Path(r.file).name, r.line, r.rows) for r in rejected(bench.root / "rejected")]
 
 
@@ -310,23 +312,23 @@ def test_a_damaged_file_stops_nobody_and_is_taken_in_when_it_is_repaired(bench: 
     feed = bench.feed()
     end = feed.advance(FeedPosition())
     assert rows(feed, FeedPosition(), end) == bench.written
-    assert told(bench) == [("bad.parquet", None, 0)]
+    assert reported(bench) == [("bad.parquet", None, 0)]
     assert bench.feed().advance(end) == end
     bench.write("b", 10).replace(bad)
     again = bench.feed().advance(end)
     assert rows(bench.feed(), end, again) == Counter({("b", 3, 10): 1})
-    assert told(bench) == []
+    assert reported(bench) == []
     assert rows(bench.feed(), FeedPosition(), end) + rows(bench.feed(), end, again) == bench.written
 
 
-def test_a_file_that_changes_after_it_was_taken_in_is_told_of(bench: Bench) -> None:
+def test_a_file_that_changes_after_it_was_taken_in_is_reported(bench: Bench) -> None:
     first, *_ = [bench.write(name, 10) for name in STREAMS]
     feed = bench.feed()
     end = feed.advance(FeedPosition())
     bench.write("a", 10, 10).replace(first)
     assert feed.advance(end) == end
     assert bench.feed().advance(end) == end
-    assert told(bench) == [(first.name, None, 0)]
+    assert reported(bench) == [(first.name, None, 0)]
 
 
 def test_old_files_are_read_whatever_came_before(bench: Bench) -> None:
@@ -413,27 +415,27 @@ def test_a_generator_runs_with_the_clock(tmp_path: Path, monkeypatch: pytest.Mon
     assert feed.advance(first) == first
 
 
-def test_a_generator_catches_up_in_bites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_generator_catches_up_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds.time, "time_ns", lambda: 60 * SECOND * 1000)
     bench = generated(tmp_path, None)
     bench.most_rows = 1000
-    feed, position, bites = bench.feed(), FeedPosition(), []
+    feed, position, portions = bench.feed(), FeedPosition(), []
     while (end := feed.advance(position)) != position:
-        bites.append(count(feed, position, end))
+        portions.append(count(feed, position, end))
         position = end
-    assert bites == [2000, 2000, 2000]
+    assert portions == [2000, 2000, 2000]
 
 
 @pytest.mark.parametrize(("rate", "rows", "expected"), [(100, None, 500), (100, 9000, 9000), (7, 10, 10)])
-def test_draining_runs_a_generator_to_its_end_in_bites(
+def test_draining_runs_a_generator_to_its_end_in_portions(
     tmp_path: Path, rate: int, rows: int | None, expected: int
 ) -> None:
     bench = generated(tmp_path, rows, rate)
     bench.most_rows = 1000
     bench.drain(at_us=5 * SECOND)
-    feed, position, bites = bench.feed(), FeedPosition(), []
+    feed, position, portions = bench.feed(), FeedPosition(), []
     while (end := feed.advance(position)) != position:
-        bites.append(count(feed, position, end))
+        portions.append(count(feed, position, end))
         position = end
-    assert sum(bites) == expected
-    assert max(bites) <= 100 * feeds.CATCH_UP_US // SECOND
+    assert sum(portions) == expected
+    assert max(portions) <= 100 * feeds.CATCH_UP_US // SECOND

@@ -188,7 +188,7 @@ def test_a_file_that_is_none_is_refused_as_a_whole(tmp_path: Path, name: str, co
     assert re.search(said, reject.reason)
 
 
-def test_streams_of_one_folder_are_told_apart_and_may_ask_for_the_same_rows(tmp_path: Path) -> None:
+def test_streams_of_one_folder_are_distinguished_and_may_ask_for_the_same_rows(tmp_path: Path) -> None:
     path = write(tmp_path, "csv")
     streams = (("1", "one"), ("3", "three"), ("1", "uno"), ("9", "nobody"))
     found = Folder(str(tmp_path), Form("csv", SCHEMA, "at"), streams, "k")

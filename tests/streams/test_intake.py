@@ -35,7 +35,7 @@ def given(root: Path) -> list[int | None]:
     return sorted(k for table in tables for k in table.column("k").to_pylist())
 
 
-def told(root: Path) -> list[tuple[str, int | None]]:
+def reported(root: Path) -> list[tuple[str, int | None]]:
     return [(Path(r.file).name, r.line) for r in rejected(root / "rejected")]
 
 
@@ -48,35 +48,35 @@ def test_good_files_are_let_in_once_whoever_looks(tmp_path: Path) -> None:
     for look in (first, intake(tmp_path), intake(tmp_path), first):
         look.sweep()
         assert given(tmp_path) == [1, 2]
-    assert told(tmp_path) == []
+    assert reported(tmp_path) == []
     links = [path.is_symlink() for path in (tmp_path / "into").glob("*") if not path.name.startswith(".")]
     assert sorted(links) == [False, True], "what fits is not copied"
 
 
-def test_what_is_bad_is_told_and_let_in_when_it_is_repaired(tmp_path: Path) -> None:
+def test_what_is_bad_is_reported_and_let_in_when_it_is_repaired(tmp_path: Path) -> None:
     (tmp_path / "s" / "sub").mkdir(parents=True)
     (tmp_path / "s" / "a.parquet").write_bytes(b"PAR1")
     without = pa.table({"k": [2, 3], "at": pa.array([AT, None], pa.timestamp("us", "UTC"))})
     pq.write_table(without, tmp_path / "s" / "b.parquet")
     intake(tmp_path).sweep()
     assert given(tmp_path) == [2]
-    assert told(tmp_path) == [("a.parquet", None), ("b.parquet", 2), ("sub", None)]
+    assert reported(tmp_path) == [("a.parquet", None), ("b.parquet", 2), ("sub", None)]
     pq.write_table(ONE, tmp_path / "s" / "a.parquet")
     intake(tmp_path).sweep()
     assert given(tmp_path) == [1, 2]
-    assert told(tmp_path) == [("b.parquet", 2), ("sub", None)]
+    assert reported(tmp_path) == [("b.parquet", 2), ("sub", None)]
 
 
-def test_a_file_that_changes_after_it_was_let_in_is_told_of(tmp_path: Path) -> None:
+def test_a_file_that_changes_after_it_was_let_in_is_reported(tmp_path: Path) -> None:
     (tmp_path / "s").mkdir()
     pq.write_table(ONE, tmp_path / "s" / "a.parquet")
     intake(tmp_path).sweep()
     pq.write_table(pa.concat_tables([ONE, ONE]), tmp_path / "s" / "a.parquet")
     intake(tmp_path).sweep()
-    assert told(tmp_path) == [("a.parquet", None)]
+    assert reported(tmp_path) == [("a.parquet", None)]
 
 
-def test_a_folder_that_fails_is_told_once_and_tried_again(
+def test_a_folder_that_fails_is_reported_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "s").mkdir()

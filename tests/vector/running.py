@@ -19,7 +19,7 @@ from towpath.plan.templates import universal_for
 from towpath.schema import Catalog, Stream
 from towpath.vector.closing import results
 from towpath.vector.evaluate import RESULTS, Filters, OneStream, Origin
-from towpath.vector.fragments import Fragment
+from towpath.vector.fragments import VectorFragment
 from towpath.vector.joins import Side
 from towpath.vector.windows import PARTIALS, Windows
 
@@ -40,26 +40,30 @@ def as_input(rows: pa.Table, stream: Stream, alias: str = "i0") -> pa.Table:
     )
 
 
-def fragment(number: int, pipeline: Pipeline) -> Fragment:
+def fragment(number: int, pipeline: Pipeline) -> VectorFragment:
     post = "" if pipeline.window is None else BETWEEN.join(dump_pipeline(after_aggregate(pipeline)))
-    return Fragment(number, pipeline, post)
+    return VectorFragment(number, pipeline, post)
 
 
 def pipeline_of(post: str) -> Pipeline:
     return load_pipeline(*post.split(BETWEEN))
 
 
-def filtered(fragments: Sequence[Fragment], batches: Sequence[pa.Table], origin: type[Origin] = OneStream) -> pa.Table:
+def filtered(
+    fragments: Sequence[VectorFragment], batches: Sequence[pa.Table], origin: type[Origin] = OneStream
+) -> pa.Table:
     program = Filters(fragments, origin)
     return pa.concat_tables([RESULTS.empty_table(), *(program.results(batch) for batch in batches)])
 
 
-def windowed(fragments: Sequence[Fragment], batches: Sequence[pa.Table], origin: type[Origin] = OneStream) -> pa.Table:
+def windowed(
+    fragments: Sequence[VectorFragment], batches: Sequence[pa.Table], origin: type[Origin] = OneStream
+) -> pa.Table:
     program = Windows(fragments, origin)
     return results(merged([program.partials(batch) for batch in batches]), pipeline_of)
 
 
-def kept(fragments: Sequence[Fragment], sides: Sequence[Sequence[pa.Table]]) -> list[pa.Table]:
+def kept(fragments: Sequence[VectorFragment], sides: Sequence[Sequence[pa.Table]]) -> list[pa.Table]:
     """What a join keeps of the batches of its two inputs."""
     programs = [Side(fragments, n) for n in range(2)]
     return [

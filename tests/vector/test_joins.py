@@ -13,7 +13,7 @@ from tests.vector.running import answer, as_input, filtered, fragment, kept, met
 from towpath.arrow import ARROW
 from towpath.plan.join_class import join_class
 from towpath.schema import Column, Stream, Type
-from towpath.vector.fragments import Fragment
+from towpath.vector.fragments import VectorFragment
 from towpath.vector.joins import JoinedPairs
 from towpath.verify import differences, expected
 
@@ -48,7 +48,7 @@ def inputs(tables: dict[str, pa.Table]) -> list[list[pa.Table]]:
     return [[as_input(rows, CATALOG[name], f"i{n}") for name, rows in tables.items()] for n in range(2)]
 
 
-def fragments(*queries: str) -> list[Fragment]:
+def fragments(*queries: str) -> list[VectorFragment]:
     return [fragment(n, pipelines(sql, CATALOG)[1][0]) for n, sql in enumerate(queries)]
 
 

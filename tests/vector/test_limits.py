@@ -12,7 +12,7 @@ from towpath.plan.pipeline import Pipeline
 from towpath.plan.slots import fits
 from towpath.schema import Column, Stream, Type
 from towpath.vector.evaluate import FragmentFailed
-from towpath.vector.fragments import Fragment
+from towpath.vector.fragments import VectorFragment
 
 TYPES = {"k": Type.STRING, "n": Type.BIGINT, "at": Type.TIMESTAMP}
 STREAM = Stream("s", tuple(Column(name, type_) for name, type_ in TYPES.items()), "at")
@@ -88,7 +88,7 @@ def test_a_very_long_pattern_is_left_to_compiled_carriers() -> None:
     )
 
 
-class Failing(Fragment):
+class Failing(VectorFragment):
     """Compiled to something that Polars cannot calculate."""
 
     @property

@@ -46,7 +46,7 @@ def test_each_version_answers_for_its_own_event_times(oracle: Oracle) -> None:
     assert (checked.name, checked.rows, checked.difference) == ("q", 4, None)
 
 
-def test_rows_that_are_missing_or_too_many_are_told(oracle: Oracle) -> None:
+def test_rows_that_are_missing_or_too_many_are_reported(oracle: Oracle) -> None:
     found = oracle.check("q", [Version("SELECT k FROM s", [Times()])], pa.table({"k": [0, 1, 2, 3, 4, 4]})).difference
     assert found is not None
     assert (found.missing_rows, found.extra_rows) == (("k=5",), ("k=4",))

@@ -21,7 +21,7 @@ from towpath.control.journal.journal import Journal
 from towpath.control.state.records import State
 from towpath.errors import UnknownQueryError
 from towpath.job import Job
-from towpath.lang import Query, parse
+from towpath.lang import Query, parse, to_sql
 from towpath.plan.cut import plan
 from towpath.plan.fragments import PlanFragment
 from towpath.plan.operators import LogicalOperator
@@ -39,15 +39,24 @@ MOST_NAMES = 3
 class Explained:
     """A query's plan and, for each fragment of it, its normal form and how it would run. Prints as a tree."""
 
-    name: str
+    query: Query
     plan: LogicalOperator
     fragments: tuple[PlanFragment, ...]
     pieces: list[Piece]
     catalog: Catalog  # with the streams that are derived for it
-    stored: bool  # the job has run before, so its store tells what runs already
+    stored: bool  # the job has run before, so its store knows what runs already
 
     def __str__(self) -> str:
         return "\n".join([self.name, *_lines(self)])
+
+    @property
+    def name(self) -> str:
+        return self.query.name
+
+    @property
+    def translation(self) -> str:
+        """The query in towpath's own SQL, if its text was in the spelling of another dialect."""
+        return to_sql(self.query) if self.query.translated else ""
 
     def report(self) -> dict[str, Any]:
         """The same for scripts."""
@@ -106,7 +115,7 @@ def _request(query: Query, job: Job) -> Request:
 def _explained(request: Request, pieces: list[Piece], catalog: Catalog, stored: bool) -> Explained:
     made = plan(request.query, catalog, request.cut)
     derived = {d.stream.name: d.stream for d in made.derived}
-    return Explained(request.query.name, made.tree, made.fragments, pieces, {**catalog, **derived}, stored)
+    return Explained(request.query, made.tree, made.fragments, pieces, {**catalog, **derived}, stored)
 
 
 def _known(store: Store) -> tuple[State, list[StreamVersion]]:
@@ -118,6 +127,11 @@ def _known(store: Store) -> tuple[State, list[StreamVersion]]:
 
 
 def _lines(entry: Explained) -> Iterator[str]:
+    if entry.translation:
+        yield "  in towpath's SQL"
+        yield from (f"    {line}" for line in entry.translation.splitlines())
+    if entry.query.note:
+        yield f"  {entry.query.note}"
     yield tree(nodes(entry.plan, entry.catalog, entry.fragments))
     yield from (f"  {line}" for line in fragment_words(entry.fragments))
     selects = sum(piece.link is None for piece in entry.pieces)
@@ -175,6 +189,8 @@ def _lacking(share: Share) -> str:
 
 def _report(entry: Explained) -> dict[str, Any]:
     return {
+        "translation": entry.translation or None,
+        "note": entry.query.note or None,
         "plan": dataclasses.asdict(nodes(entry.plan, entry.catalog, entry.fragments)),
         "fragments": [{"number": f.number, "stream": f.stream, "upstream": f.upstream} for f in entry.fragments],
         "selects": [

@@ -1,4 +1,4 @@
-"""What is told of a running job in figures. One declaration for who counts them, who sends them and who shows them.
+"""A running job in figures. One declaration for who counts them, who sends them and who shows them.
 
 Cheap to import: a command that asks the service for figures has nothing to do with what they are counted from.
 """

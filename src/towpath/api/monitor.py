@@ -41,7 +41,7 @@ class Rate:
 
 @dataclass
 class _Heard:
-    """What the micro-batches of one carrier told."""
+    """What the micro-batches of one carrier reported."""
 
     rows: int = 0
     starts: int = 0

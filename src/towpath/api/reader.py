@@ -90,7 +90,7 @@ def _state(query: QueryRecord, parts: Sequence[PartRecord], past: Mapping[int, f
 
 
 def _answered(parts: Sequence[PartRecord]) -> tuple[tuple[str, ...], int | None, int | None]:
-    """Columns and validity. Each SELECT of a union has its own; what all of them answer for is told."""
+    """Columns and validity. Each SELECT of a union has its own; this is what all of them answer for."""
     starts = [part.from_us for part in parts if part.from_us is not None]
     ends = [part.until_us for part in parts if part.until_us is not None]
     return tuple(name for name, _ in parts[0].columns), max(starts, default=None), min(ends, default=None)

@@ -241,7 +241,7 @@ class Towpath:
             self.refuse(QueryError("not taken in:", placed(error, file)))
 
     def refuse(self, error: ProblemsError) -> None:
-        """Tells what was not done, of the queries folder or of the job file; all else goes on."""
+        """Reports what was not done, of the queries folder or of the job file; all else goes on."""
         log.warning("%s", error)
         self.refused.append(error)
         self.engine.add_history(EventKind.REFUSED, str(error))
@@ -262,8 +262,8 @@ def start(job: Job | str | Path) -> Towpath:
         versions = edits.versions(job, [StreamVersion.from_json(said) for said in journal.streams], known)
         job = dataclasses.replace(job, streams=versions.streams)
         requests = edits.requests(job, requests, known)
-        before = edits.Said(**journal.said)
-        unheeded = edits.unheeded(job, before, known)
+        before = edits.DeclaredJob(**journal.said)
+        ignored = edits.ignored(job, before, known)
         opening = _opening(job, requests, store, journal, known)
         journal.streams = [version.to_json() for version in versions.all]
         journal.said = dataclasses.asdict(edits.said(job, before, known))
@@ -303,14 +303,14 @@ def start(job: Job | str | Path) -> Towpath:
         running = Towpath(job, stack.pop_all(), engine, housekeeper, self_monitor, loop)
         if bad:
             running.refuse(QueryError("not taken in:", bad))
-        if unheeded:
-            running.refuse(JobError("edits of the job file that change nothing:", unheeded))
+        if ignored:
+            running.refuse(JobError("edits of the job file that change nothing:", ignored))
         return running
     raise AssertionError("unreachable")
 
 
 def _opening(job: Job, requests: Sequence[Request], store: Store, journal: Journal, known: State) -> edits.Opening:
-    before = edits.Said(**journal.said)
+    before = edits.DeclaredJob(**journal.said)
     stopped = journal.latest(EventKind.CONTROLLER_STARTED, EventKind.CONTROLLER_STOPPED) is EventKind.CONTROLLER_STOPPED
 
     def all_heard(carrier: str) -> bool:

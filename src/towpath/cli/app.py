@@ -62,26 +62,26 @@ class _Commands(GuardedGroup):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.version_option(package_name="towpath", message="towpath %(version)s")
-@click.option("-v", "--verbose", is_flag=True, help="Tell on stderr what is being done.")
+@click.option("-v", "--verbose", is_flag=True, help="Say on stderr what is being done.")
 def main(verbose: bool) -> None:
     """Run thousands of standing SQL queries over live streams on Spark."""
-    told = _teller()
-    told.addFilter(logging.Filter("towpath"))  # what libraries log comes with stack traces
+    handler = _terminal_handler()
+    handler.addFilter(logging.Filter("towpath"))  # what libraries log comes with stack traces
     if not verbose:
-        told.addFilter(_in_a_line)
-    logging.basicConfig(handlers=[told])
+        handler.addFilter(_in_a_line)
+    logging.basicConfig(handlers=[handler])
     logging.getLogger("towpath").setLevel(logging.DEBUG if verbose else logging.WARNING)
 
 
-def _teller() -> logging.Handler:
+def _terminal_handler() -> logging.Handler:
     """In colours on a terminal, which breaks long lines; a file or a pipe gets them whole."""
     if MESSAGES.is_terminal:
-        told: logging.Handler = RichHandler(console=MESSAGES, show_path=False)
-        told.setFormatter(logging.Formatter("%(message)s"))
+        handler: logging.Handler = RichHandler(console=MESSAGES, show_path=False)
+        handler.setFormatter(logging.Formatter("%(message)s"))
     else:
-        told = _Lines()
-        told.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
-    return told
+        handler = _Lines()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    return handler
 
 
 class _Lines(logging.Handler):
@@ -92,7 +92,7 @@ class _Lines(logging.Handler):
 
 
 def _in_a_line(record: logging.LogRecord) -> bool:
-    """What is told on the terminal: the first line, without a stack trace."""
+    """What goes to the terminal: the first line, without a stack trace."""
     record.msg, record.args = record.getMessage().partition("\n")[0], ()
     record.exc_info = record.exc_text = record.stack_info = None
     return True

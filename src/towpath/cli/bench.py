@@ -18,7 +18,7 @@ from towpath.lab.bench import KIND_NAMES, MIXED_KINDS
 
 if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help` need not pay
     from towpath.lab.bench.moving import MovingReport
-    from towpath.lab.bench.sharing import Comparison, SharingReport, Tell
+    from towpath.lab.bench.sharing import Comparison, ReportStep, SharingReport
 
 COLUMNS = ("plain", "towpath", "single")
 
@@ -33,6 +33,15 @@ def _some_of(known: tuple[str, ...], value: str) -> tuple[str, ...]:
     if unknown or not kinds:
         raise click.BadParameter(f"expected some of {', '.join(known)}, separated by commas, got {value!r}")
     return kinds
+
+
+def _numbers(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    numbers = [part.strip() for part in value.split(",")]
+    if not all(number.isdecimal() and int(number) > 0 for number in numbers):
+        raise click.BadParameter(f"expected whole numbers above 0, separated by commas, got {value!r}")
+    return tuple(map(int, numbers))
 
 
 @click.group("bench", epilog="Example: towpath bench sharing --kinds alerts")
@@ -60,28 +69,28 @@ def sharing(kinds: tuple[str, ...], seconds: float | None, most: int | None, qui
         plan = replace(plan, pace=replace(plan.pace, measure_s=seconds))
     if most is not None:
         plan = replace(plan, most=most)
-    with _progress() as tell:
-        report = run(plan, tell)
+    with _progress() as progress:
+        report = run(plan, progress)
     if as_json:
         click.echo(json.dumps(report.to_json()))
     else:
-        print_data(_limits(report), _phases(report), _submitted(report))
+        print_data(_limits(report), _phases(report), _submitted(report), str(report.company))
 
 
 @contextmanager
-def _progress() -> Iterator[Tell]:
+def _progress() -> Iterator[ReportStep]:
     """A table that fills up on a terminal, a line per step elsewhere."""
     cells: dict[str, dict[str, str]] = {}
     with Live(console=MESSAGES, transient=True, auto_refresh=False) as live:
 
-        def tell(kind: str, column: str, text: str) -> None:
+        def report_step(kind: str, column: str, text: str) -> None:
             cells.setdefault(kind, {})[column] = text
             if MESSAGES.is_terminal:
                 live.update(_steps(cells), refresh=True)
             else:
                 MESSAGES.print(f"{kind}, {column}: {text}")
 
-        yield tell
+        yield report_step
 
 
 def _steps(cells: dict[str, dict[str, str]]) -> Table:
@@ -142,8 +151,8 @@ def mixed(kinds: tuple[str, ...], carriers: str, most: int | None, quick: bool, 
     from towpath.plan import CarrierKinds
 
     plan = replace(QUICK if quick else MixedPlan(), kinds=kinds, carriers=CarrierKinds(carriers))
-    with _progress() as tell:
-        report = run(plan if most is None else replace(plan, most=most), tell)
+    with _progress() as progress:
+        report = run(plan if most is None else replace(plan, most=most), progress)
     if as_json:
         click.echo(json.dumps(report.to_json()))
         return
@@ -151,9 +160,76 @@ def mixed(kinds: tuple[str, ...], carriers: str, most: int | None, quick: bool, 
     for name, limit in (("plain Spark", report.plain), ("towpath", report.towpath)):
         table.add_row(name, f"{shapes_of(limit.n):,}", str(limit))
     started = report.started
+    unseen = report.unseen
     print_data(
-        table, f"{started.carriers} carriers; all had answered {started.seconds:.1f} s after the start of the job"
+        table,
+        f"{started.carriers} carriers; all had answered {started.seconds:.1f} s after the start of the job",
+        f"a query of another shape for {unseen.running:,} running ones: first result after {unseen.triggers} triggers, "
+        f"{unseen.carriers_started} carriers started",
+        str(report.company),
     )
+
+
+@command.command("crowd", epilog="Example: towpath bench crowd --shapes 40 --queries 40,400 --json")
+@click.option("--kinds", default=",".join(MIXED_KINDS), show_default=True, callback=_mixed_kinds, help="What to draw.")
+@click.option("--shapes", type=click.IntRange(min=1), help="How many shapes.  [default: 40]")
+@click.option("--queries", callback=_numbers, help="How many queries, one after the other.  [default: 40,400,4000]")
+@click.option("--carriers", type=click.Choice(["compiled", "universal", "auto"]), default="auto", show_default=True)
+@click.option("--quick", is_flag=True, help="Only see whether everything works: small numbers that mean nothing.")
+@json_option
+def crowd(
+    kinds: tuple[str, ...],
+    shapes: int | None,
+    queries: tuple[int, ...] | None,
+    carriers: str,
+    quick: bool,
+    as_json: bool,
+) -> None:
+    """Measure what more queries cost when there are no more shapes.
+
+    Carriers, the time until all queries answer, triggers and memory, at 5,000 rows a second on 2 cores with a trigger
+    every second. Leave the machine alone meanwhile; it takes about five minutes.
+    """
+    from towpath.lab.bench.crowd import QUICK, CrowdPlan, run
+    from towpath.plan import CarrierKinds
+
+    plan = QUICK if quick else replace(CrowdPlan(), kinds=kinds)
+    plan = replace(plan, shapes=shapes or plan.shapes, queries=queries or plan.queries, carriers=CarrierKinds(carriers))
+    with _progress() as progress:
+        report = run(plan, progress)
+    if as_json:
+        click.echo(json.dumps(report.to_json()))
+        return
+    columns = ("queries", "carriers", "all answer after", "triggers, median", "95% within", "keeps up", "memory")
+    table = Table(*columns, title=f"{report.shapes} shapes")
+    for step in report.crowds:
+        seconds = (f"{s:.2f} s" for s in (step.start_s, step.median_s, step.p95_s))
+        found = ("yes" if step.keeps_up else "no", f"{step.memory_gb:.1f} GB")
+        table.add_row(f"{step.queries:,}", str(step.carriers), *seconds, *found)
+    print_data(table, str(report.company))
+
+
+@command.command("frontier", epilog="Example: towpath bench frontier --json")
+@click.option("--quick", is_flag=True, help="Only see whether everything works: small numbers that mean nothing.")
+@json_option
+def frontier(quick: bool, as_json: bool) -> None:
+    """Measure rows per second against the number of standing queries, of one shape and of many.
+
+    A backlog of 10 million rows is read as fast as can be, by plain Spark with a few queries and by towpath with up to
+    10,000, on 2 cores. Leave the machine alone meanwhile; it takes about fifteen minutes.
+    """
+    from towpath.lab.bench.frontier import QUICK, FrontierPlan, run
+
+    with _progress() as progress:
+        report = run(QUICK if quick else FrontierPlan(), progress)
+    if as_json:
+        click.echo(json.dumps(report.to_json()))
+        return
+    table = Table("system", "queries", "", "rows a second", "all answer after", title=f"{report.rows:,} rows")
+    for point in report.points:
+        figures = (f"{point.rows_per_s:,.0f}", f"{point.start_s:.1f} s")
+        table.add_row(point.system, f"{point.queries:,}", point.workload, *figures)
+    print_data(table, str(report.company))
 
 
 @command.command("moves", epilog="Example: towpath bench moves --rate 2000 --json")
@@ -172,8 +248,8 @@ def moves(moves: int | None, rate: int | None, quick: bool, as_json: bool) -> No
 
     plan = QUICK if quick else MovingPlan()
     plan = replace(plan, moves=moves or plan.moves, rate=rate or plan.rate)
-    with _progress() as tell:
-        report = run(plan, lambda text: tell("moves", "towpath", text))
+    with _progress() as progress:
+        report = run(plan, lambda text: progress("moves", "towpath", text))
     if as_json:
         click.echo(json.dumps(report.to_json()))
         return
@@ -213,8 +289,8 @@ def nodes(quick: bool, as_json: bool) -> None:
     """
     from towpath.lab.bench.nodes import QUICK, NodesPlan, run
 
-    with _progress() as tell:
-        report = run(QUICK if quick else NodesPlan(), lambda text: tell("nodes", "towpath", text))
+    with _progress() as progress:
+        report = run(QUICK if quick else NodesPlan(), lambda text: progress("nodes", "towpath", text))
     if as_json:
         click.echo(json.dumps(report.to_json()))
         return
@@ -242,8 +318,8 @@ def links(quick: bool, as_json: bool) -> None:
     """
     from towpath.lab.bench.links import QUICK, LinksPlan, run
 
-    with _progress() as tell:
-        report = run(QUICK if quick else LinksPlan(), lambda text: tell("links", "towpath", text))
+    with _progress() as progress:
+        report = run(QUICK if quick else LinksPlan(), lambda text: progress("links", "towpath", text))
     if as_json:
         click.echo(json.dumps(report.to_json()))
         return
@@ -267,8 +343,8 @@ def month(quick: bool, as_json: bool) -> None:
     """
     from towpath.lab.bench.month import QUICK, MonthPlan, run
 
-    with _progress() as tell:
-        report = run(QUICK if quick else MonthPlan(), lambda text: tell("month", "towpath", text))
+    with _progress() as progress:
+        report = run(QUICK if quick else MonthPlan(), lambda text: progress("month", "towpath", text))
     if as_json:
         click.echo(json.dumps(report.to_json()))
         return

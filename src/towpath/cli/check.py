@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def command(job_file: Path, as_json: bool) -> None:
     """Check a job file and all its queries without running anything.
 
-    Every mistake is told at once, and the exit code is then 1.
+    Every mistake is reported at once, and the exit code is then 1.
     """
     from towpath import job
     from towpath.api.checking import parse_all

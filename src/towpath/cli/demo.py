@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # Spark and DuckDB take their time to import, which `towpath 
 
     from towpath.api.figures import Figures
     from towpath.lab.demo.market import Market
-    from towpath.lab.demo.play import Play, Scene
+    from towpath.lab.demo.play import DemoRun, Scene
     from towpath.verify import Checked
 
 LINE_EVERY_S = 5.0
@@ -61,7 +61,7 @@ def command(ctx: click.Context, queries: int, seconds: int, json_file: Path | No
             report = _perform(queries, seconds, store)
         if json_file:
             json_file.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-        _tell(report)
+        _print_report(report)
     if report["different"]:
         ctx.exit(FAILED)
 
@@ -85,10 +85,10 @@ def _perform(queries: int, seconds: int, store: Path) -> dict[str, Any]:
     begun = time.monotonic()
     with working(f"starting Spark and {queries:,} queries"):
         from towpath.lab.demo.market import Market
-        from towpath.lab.demo.play import Play
+        from towpath.lab.demo.play import DemoRun
 
         market = Market.of(queries, seconds)
-        play = Play(market, store, os.cpu_count() or 2, begun)
+        play = DemoRun(market, store, os.cpu_count() or 2, begun)
     try:
         # Spark has put its own handler for Ctrl-C in place.
         with on_stop(interrupt):
@@ -105,13 +105,13 @@ def _perform(queries: int, seconds: int, store: Path) -> dict[str, Any]:
     return _report(play, market, running, drained, checked) | {"total_s": round(time.monotonic() - begun, 1)}
 
 
-def _show(view: LiveView, play: Play, market: Market) -> None:
+def _show(view: LiveView, play: DemoRun, market: Market) -> None:
     if view.due:
         scene = play.scene()
         view.show(lambda: _view(scene, market, *play.sample()), lambda: _line(scene))
 
 
-def _check(play: Play, total: int) -> list[Checked]:
+def _check(play: DemoRun, total: int) -> list[Checked]:
     done: list[Checked] = []
     with LiveView(LINE_EVERY_S) as view:
         for checked in play.check():
@@ -191,7 +191,7 @@ def _line(scene: Scene) -> str:
     )
 
 
-def _report(play: Play, market: Market, running: Scene, drained: Scene, checked: list[Checked]) -> dict[str, Any]:
+def _report(play: DemoRun, market: Market, running: Scene, drained: Scene, checked: list[Checked]) -> dict[str, Any]:
     from towpath.lab.demo.market import TRIGGER_MS
 
     figures = drained.figures
@@ -221,7 +221,7 @@ def _report(play: Play, market: Market, running: Scene, drained: Scene, checked:
     }
 
 
-def _tell(report: dict[str, Any]) -> None:
+def _print_report(report: dict[str, Any]) -> None:
     table = Table(show_header=False)
     median, slowest = seconds_text(report["trigger_median_s"]), seconds_text(report["trigger_95th_percentile_s"])
     caught_up, behind = seconds_text(report["caught_up_s"]), seconds_text(report["most_behind_s"])

@@ -28,8 +28,8 @@ def command(
     """Show how the queries of JOB are planned and what they share.
 
     For each QUERY (all of them when none is named): the plan as a tree with estimated rates and fragments, the template
-    it fits, its own constants, and which fragment and carrier it shares. When the job has run before, its store tells
-    what runs already. Nothing is started or changed.
+    it fits, its own constants, and which fragment and carrier it shares. When the job has run before, its store
+    knows what runs already. Nothing is started or changed.
     """
     from towpath import job as jobs
     from towpath.api.explaining import explain

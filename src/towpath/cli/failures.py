@@ -32,7 +32,7 @@ _HINT = "\n    -> "  # between the message of an error and what to do
 
 
 class GuardedGroup(click.Group):
-    """A group of commands whose failures are told here."""
+    """A group of commands whose failures are reported here."""
 
     def invoke(self, ctx: click.Context) -> Any:
         words = [*ctx._protected_args, *ctx.args]
@@ -51,23 +51,22 @@ class GuardedGroup(click.Group):
             MESSAGES.print("stopped")
             ctx.exit(STOPPED)
         except TowpathError as error:
-            _tell(ctx, error)
+            _report(ctx, error)
             ctx.exit(FAILED)
         except Exception as error:
             if isinstance(error, BrokenPipeError) and _reader_left():
                 ctx.exit(CLOSED)
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 where = f"{error.filename}: " if error.filename else ""
-                told = f"{where}the disk is full ({error.strerror})"
-                _tell(
-                    ctx, StoreError(f"{told}{_HINT}nothing is lost; see to room on the disk, and start the job again")
-                )
+                message = f"{where}the disk is full ({error.strerror})"
+                hint = "nothing is lost; see to room on the disk, and start the job again"
+                _report(ctx, StoreError(f"{message}{_HINT}{hint}"))
                 ctx.exit(FAILED)
-            _tell_internal(ctx, error)
+            _report_internal(ctx, error)
             ctx.exit(INTERNAL)
 
 
-def _tell(ctx: click.Context, error: TowpathError) -> None:
+def _report(ctx: click.Context, error: TowpathError) -> None:
     """In JSON on stdout where that was asked for, in the form that docs/service.md describes; else on stderr."""
     if not owes_json(ctx):
         show(error)
@@ -110,15 +109,15 @@ def keep_log(folder: Path) -> None:
     handler = RotatingFileHandler(folder / "towpath.log", maxBytes=LOG_BYTES, backupCount=3, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root, own = logging.getLogger(), logging.getLogger("towpath")
-    told = root.handlers
-    root.handlers = [handler, *told]  # in this order: what is told on the terminal is cut to a line
-    for terminal in told:
+    terminals = root.handlers
+    root.handlers = [handler, *terminals]  # in this order: what goes to the terminal is cut to a line
+    for terminal in terminals:
         terminal.setLevel(logging.DEBUG if own.level == logging.DEBUG else logging.ERROR)
     own.setLevel(min(own.level, logging.INFO))
 
     def forget() -> None:
-        root.handlers = told
-        for terminal in told:
+        root.handlers = terminals
+        for terminal in terminals:
             terminal.setLevel(logging.NOTSET)
         handler.close()
 
@@ -179,18 +178,18 @@ def _log_file(ctx: click.Context) -> Path:
     return Path(os.environ.get("TOWPATH_LOG") or folder / "towpath.log").absolute()
 
 
-def _tell_internal(ctx: click.Context, error: Exception) -> None:
+def _report_internal(ctx: click.Context, error: Exception) -> None:
     log = _log_file(ctx)
     details = "".join(traceback.format_exception(error))
-    told = f"internal error: {type(error).__name__}: {error}"
+    message = f"internal error: {type(error).__name__}: {error}"
     try:
         with log.open("a", encoding="utf-8") as file:
             file.write(f"$ {' '.join(sys.argv)}\n{details}\n")
     except OSError as failure:
         _print(Text(details))
-        _tell(ctx, TowpathError(f"{told}; its details are above, because they could not be written: {failure}"))
+        _report(ctx, TowpathError(f"{message}; its details are above, because they could not be written: {failure}"))
     else:
-        _tell(ctx, TowpathError(f"{told}; the details are in {log}"))
+        _report(ctx, TowpathError(f"{message}; the details are in {log}"))
 
 
 def _print(text: Text) -> None:

@@ -1,4 +1,4 @@
-"""Tells what happens in a running job while somebody waits for something."""
+"""Prints what happens in a running job while somebody waits for something."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 from towpath.cli.output import MESSAGES, clock_time
 from towpath.service.client import Client
-from towpath.service.messages import Happened, LookRequest
+from towpath.service.messages import HistoryEntry, LookRequest
 
 LOOK_S = 0.3
 
 
 def follow(
-    client: Client, after: int, concerns: Callable[[Happened], bool], done: Callable[[], bool], end_s: float | None
+    client: Client, after: int, concerns: Callable[[HistoryEntry], bool], done: Callable[[], bool], end_s: float | None
 ) -> bool:
     """Prints the entries of the history that concern somebody until it is done; says whether it was in time."""
     end = None if end_s is None else time.monotonic() + end_s
     while True:
-        finished = done()  # asked first, so that its last step is told too
+        finished = done()  # asked first, so that its last step is printed too
         for entry in client.history(LookRequest(after=after)):
             after = entry.number
             if concerns(entry):

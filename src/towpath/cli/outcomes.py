@@ -122,9 +122,9 @@ def sizes_text(problem: Problem) -> str:
 
 
 def report(problem: Problem, loaded: float, outcomes: Sequence[Outcome], compared: bool) -> dict[str, Any]:
-    told = [_outcome_report(outcome) for outcome in outcomes]
+    reports = [_outcome_report(outcome) for outcome in outcomes]
     shared = {"ok": True, "problem": sizes(problem), "load_seconds": loaded}
-    return {**shared, "planners": told} if compared else {**shared, **told[0]}
+    return {**shared, "planners": reports} if compared else {**shared, **reports[0]}
 
 
 def _outcome_report(outcome: Outcome) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def _note_json(ctx: click.Context, _: click.Parameter, as_json: bool) -> bool:
     return as_json
 
 
-# Eager: it is known before the other options are looked at, so that what is wrong with those is told in JSON, too.
+# Eager: it is known before the other options are looked at, so that what is wrong with those is reported in JSON, too.
 json_option = click.option(
     "--json", "as_json", is_flag=True, is_eager=True, callback=_note_json, help="Answer in JSON, for programs."
 )
@@ -66,8 +66,8 @@ def late_text(late: int, by_stream: Mapping[str, int], unheard: int) -> str:
     of = ", ".join(f"{name} {by_stream[name]:,}" for name in most)
     more = f" and {len(by_stream) - len(most):,} more streams" if len(by_stream) > len(most) else ""
     missed = f"; the reports of {counted(unheard, 'micro-batch', 'micro-batches')} were missed" if unheard else ""
-    told = f" ({of}{more}{missed})" if of or missed else ""
-    return f"{'at least ' if unheard else ''}{late:,} late rows{told.replace('(; ', '(')}"
+    details = f" ({of}{more}{missed})" if of or missed else ""
+    return f"{'at least ' if unheard else ''}{late:,} late rows{details.replace('(; ', '(')}"
 
 
 def seconds_text(seconds: float | None) -> str:

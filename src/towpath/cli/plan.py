@@ -60,7 +60,7 @@ def command(
         planning.check_only(problem, loaded, as_json)
         return
     options = planning.options_of(names, texts, seed)
-    outcomes, stopped = planning.run_all(problem, options, told=compare is not None)
+    outcomes, stopped = planning.run_all(problem, options, keep_failures=compare is not None)
     if compare == "all":
         outcomes += planning.left_out()
     if as_json:

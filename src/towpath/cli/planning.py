@@ -76,17 +76,17 @@ def left_out() -> list[Outcome]:
     return [Outcome(name, failure=str(lack)) for name, lack in planners.lacking().items()]
 
 
-def run_all(problem: Problem, options: Mapping[str, Any], told: bool) -> tuple[list[Outcome], bool]:
-    """The outcomes, and whether they were cut short by Ctrl-C. A failure is raised unless it is to be `told`."""
+def run_all(problem: Problem, options: Mapping[str, Any], keep_failures: bool) -> tuple[list[Outcome], bool]:
+    """The outcomes, and whether they were cut short by Ctrl-C. A failure is raised unless `keep_failures`."""
     outcomes: list[Outcome] = []
     with working("planning") as say:
         try:
             for number, (name, chosen) in enumerate(options.items(), start=1):
                 outcomes.append(_run(problem, name, chosen, say, f"({number} of {len(options)})"))
-                if outcomes[-1].failure and not told:
+                if outcomes[-1].failure and not keep_failures:
                     raise TowpathError(outcomes[-1].failure)
         except KeyboardInterrupt:
-            if not outcomes or not told:
+            if not outcomes or not keep_failures:
                 raise
             return outcomes, True
     return outcomes, False

@@ -44,8 +44,8 @@ def command(found: Found, stream: str | None, limit: int, as_json: bool) -> None
         per_stream[_streams(reject.streams)] += 1
     counts = [counted(rows, "row", "rows"), *([counted(messages, "message", "messages")] if messages else [])]
     summary = f"{', '.join(counts)} and {counted(files, 'file', 'files')} were not taken in"
-    told = ", ".join(f"{name}: {number:,}" for name, number in sorted(per_stream.items()))
-    print_data(table, f"{summary} ({told})" if told else summary)
+    by_stream = ", ".join(f"{name}: {number:,}" for name, number in sorted(per_stream.items()))
+    print_data(table, f"{summary} ({by_stream})" if by_stream else summary)
 
 
 def _streams(names: tuple[str, ...]) -> str:

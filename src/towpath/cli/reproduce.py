@@ -26,7 +26,7 @@ SEEDS: dict[Scale, int] = {"tiny": 1, "default": 3, "full": 5}
 
 @click.command("reproduce", epilog="Example: towpath reproduce dcape-connections --out reports")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--list", "listed", is_flag=True, help="Tell which experiments there are.")
+@click.option("--list", "listed", is_flag=True, help="Show which experiments there are.")
 @click.option("--all", "everything", is_flag=True, help="Run them all.")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many times, each with its own seed.  [default: 3, 5]")
 @click.option("--full", is_flag=True, help="The paper's own size; can take hours.")
@@ -64,9 +64,9 @@ def command(
         _list({name: help_of(experiment) for name, experiment in available().items()}, as_json)
         return
     if everything == bool(names):
-        raise click.UsageError("name an experiment, or use --all for all of them; --list tells which there are")
+        raise click.UsageError("name an experiment, or use --all for all of them; --list shows which there are")
     for name in names:
-        get(name)  # a wrong name is told before hours of work
+        get(name)  # a wrong name is reported before hours of work
     scale: Scale = "full" if full else "default"
     done: list[ExperimentRun] = []
     for name in available() if everything else names:
@@ -106,12 +106,12 @@ def _progress(name: str) -> Iterator[Progress]:
     with Bar(*columns, console=MESSAGES, transient=True, disable=not MESSAGES.is_terminal) as bar:
         task = bar.add_task("starting", total=1.0)
 
-        def tell(text: str, done: float) -> None:
+        def report(text: str, done: float) -> None:
             bar.update(task, description=text, completed=done)
             if not MESSAGES.is_terminal:
                 MESSAGES.print(f"{name}: {done:4.0%} {text}")
 
-        yield tell
+        yield report
 
 
 def _print(run: ExperimentRun, as_json: bool) -> None:

@@ -46,8 +46,8 @@ def command(job: Path, query: str | None, follow: bool, format_: str, out: Path 
     else:
         _write([_newest(reader.read(query), limit)], format_, out)
     if query is not None and (why := reader.failed(query)) is not None:
-        told = f"{query} was set aside, since its carrier failed with it: {why}\n    -> submit it again to try it again"
-        MESSAGES.print(told, soft_wrap=True, markup=False)
+        message = f"{query} was set aside, since its carrier failed with it: {why}"
+        MESSAGES.print(f"{message}\n    -> submit it again to try it again", soft_wrap=True, markup=False)
 
 
 def _newest(rows: pa.Table, limit: int | None) -> pa.Table:
@@ -89,10 +89,10 @@ def _list(reader: Reader, format_: str, out: Path | None) -> None:
 
 
 def _awaited(leaving: list[StandingQuery]) -> str:
-    told = [f"{q.name} ({_end(q) if _never_began(q) else f'rows from {_end(q)} on'})" for q in leaving[:MOST_LEAVING]]
+    shown = [f"{q.name} ({_end(q) if _never_began(q) else f'rows from {_end(q)} on'})" for q in leaving[:MOST_LEAVING]]
     more = [f"{len(leaving) - MOST_LEAVING:,} more"] if len(leaving) > MOST_LEAVING else []
     return (
-        f"withdrawing, until every stream that they read has come to their end: {', '.join(told + more)}\n"
+        f"withdrawing, until every stream that they read has come to their end: {', '.join(shown + more)}\n"
         "    -> they go on by themselves; if nothing comes any more, `towpath run JOB --until-drained` ends them"
     )
 

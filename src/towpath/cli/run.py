@@ -232,8 +232,8 @@ def _line(state: str, figures: Figures) -> str:
 
 def summary(state: str, figures: Figures) -> str:
     late = late_text(figures.late, figures.late_by_stream, figures.unheard)
-    told = f"{state}: {figures.queries:,} queries, {figures.results:,} results, {late}"
-    return f"{told}, {figures.rejected:,} rejected (`towpath rejected`)" if figures.rejected else told
+    line = f"{state}: {figures.queries:,} queries, {figures.results:,} results, {late}"
+    return f"{line}, {figures.rejected:,} rejected (`towpath rejected`)" if figures.rejected else line
 
 
 def _report(state: str, figures: Figures) -> dict[str, Any]:

@@ -175,16 +175,16 @@ def _progress(seconds: float) -> Iterator[Callable[[float], None]]:
     clocks = (TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, *clocks, console=MESSAGES, transient=True, disable=not MESSAGES.is_terminal) as bar:
         task = bar.add_task("", total=seconds)
-        told = time.monotonic() - LINE_EVERY_S + PATIENCE_S
+        printed = time.monotonic() - LINE_EVERY_S + PATIENCE_S
 
-        def tell(at: float) -> None:
-            nonlocal told
+        def report(at: float) -> None:
+            nonlocal printed
             bar.update(task, completed=at)
-            if not MESSAGES.is_terminal and time.monotonic() - told >= LINE_EVERY_S:
-                told = time.monotonic()
+            if not MESSAGES.is_terminal and time.monotonic() - printed >= LINE_EVERY_S:
+                printed = time.monotonic()
                 MESSAGES.print(f"simulated {at:.1f} of {seconds:g} s")
 
-        yield tell
+        yield report
 
 
 def _run(simulation: Simulation, progress: Callable[[float], None]) -> bool:

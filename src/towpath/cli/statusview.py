@@ -18,8 +18,8 @@ from towpath.cli.output import (
     late_text,
     seconds_text,
 )
-from towpath.control.state.history import Told
-from towpath.service.messages import Happened, JobStatus, MoveStatus, QueryStatus
+from towpath.control.state.history import SavedEntry
+from towpath.service.messages import HistoryEntry, JobStatus, MoveStatus, QueryStatus
 
 
 def _numbers(*names: str) -> list[Column]:
@@ -97,7 +97,7 @@ def costs_table(costs: Sequence[QueryCost]) -> Table:
     return table
 
 
-def history_table(entries: Sequence[Happened | Told]) -> Table:
+def history_table(entries: Sequence[HistoryEntry | SavedEntry]) -> Table:
     table = Table("at", "what", "why and where")
     for entry in entries:
         table.add_row(clock_time(entry.at_us), entry.kind, entry.text)

@@ -14,7 +14,7 @@ from towpath.cli.live import LiveView
 from towpath.cli.stopping import on_stop
 
 if TYPE_CHECKING:
-    from towpath.service.messages import Happened, JobStatus
+    from towpath.service.messages import HistoryEntry, JobStatus
 
 MOST_MOVES, NEWEST = 10, 5
 
@@ -38,7 +38,7 @@ def command(found: Found, every: float) -> None:
             stopped.wait(every)
 
 
-def _screen(status: JobStatus, recent: list[Happened]) -> RenderableType:
+def _screen(status: JobStatus, recent: list[HistoryEntry]) -> RenderableType:
     from towpath.cli.statusview import history_table, view
 
     return Group(view(status, MOST_MOVES), history_table(recent))

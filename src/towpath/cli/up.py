@@ -32,9 +32,9 @@ def command(ctx: click.Context, job_file: Path, port: int, bind: str, advise: bo
     Ctrl-C stops it and loses nothing; the next `towpath up` goes on from there.
     """
     from towpath import job as jobs
-    from towpath.service.server import refuse_strangers
+    from towpath.service.server import refuse_public_address
 
-    refuse_strangers(bind)
+    refuse_public_address(bind)
     job = advised(jobs.load(job_file), advise)
     store = Store(job.store)
     keep_log(store.logs)
@@ -45,10 +45,10 @@ def command(ctx: click.Context, job_file: Path, port: int, bind: str, advise: bo
         from towpath.service.server import serving
         from towpath.service.verbs import JobVerbs
 
-        desk = RequestQueue()
-        with serving(JobVerbs(running, monitor, store), desk, store, bind, port) as address:
+        requests = RequestQueue()
+        with serving(JobVerbs(running, monitor, store), requests, store, bind, port) as address:
             MESSAGES.print(f"serving {job_file} at {address}; `towpath status {job_file}` asks it", soft_wrap=True)
-            yield desk.serve
+            yield requests.serve
 
     session = Session(job, str(job_file), "up", beside)
     try:

@@ -41,7 +41,7 @@ def command(found: Found, planner: str, settings: tuple[str, ...], seconds: floa
         require("lab", "--simulate")
     from towpath import planners
     from towpath.placement.costs import METRICS
-    from towpath.policies.replan import differences
+    from towpath.runtime.actors import moves_between
 
     planners.get(planner)
     options = planners.options(planner, _settings(settings))
@@ -49,7 +49,7 @@ def command(found: Found, planner: str, settings: tuple[str, ...], seconds: floa
     assert problem.current is not None, "a situation knows where everything is"
     with working(f"planning with {planner}"):
         planned = planners.run(planner, problem, options)
-    moves = differences(problem.current, planned, f"{planner} places it there")
+    moves = moves_between(problem.current, planned, f"{planner} places it there")
     metrics = {name: [m.value(problem, p) for p in (problem.current, planned)] for name, m in METRICS.items()}
     simulated = {} if seconds is None else _simulated(problem, (problem.current, planned), seconds)
     if as_json:

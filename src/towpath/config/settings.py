@@ -192,7 +192,7 @@ def _not_bool(value: object) -> object:
 
 
 def plain_value(value: object) -> object:
-    # Before pydantic tries one type after the other and tells what is wrong with each.
+    # Before pydantic tries one type after the other and reports what is wrong with each.
     if not isinstance(value, str | int | float):  # true and false are numbers of Python's
         raise refusal(f"expected a text, a number, true or false, got {shown(value)}")
     return value

@@ -1,6 +1,6 @@
 """A folder with files of SQL: each is a query named like the file without `.sql`.
 
-A folder is anybody's to write into, so whatever lies there is told in words; nothing of it is raised.
+A folder is anybody's to write into, so whatever lies there is reported in words; nothing of it is raised.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def read(folder: Path, file: str, taken: Set[str]) -> SqlFile:
         if not os.path.islink(folder / file):
             return SqlFile(name)
         return SqlFile(name, problem=_problem(file, "a link to a file that is not there", "delete or mend the link"))
-    except _Odd as odd:
-        return SqlFile(name, problem=_problem(file, str(odd), "only files with SQL end in .sql here"))
+    except _UnusableFile as unusable:
+        return SqlFile(name, problem=_problem(file, str(unusable), "only files with SQL end in .sql here"))
     except UnicodeDecodeError as error:
         wrong = f"byte {error.start + 1} is 0x{error.object[error.start]:02x}, which is not UTF-8"
         return SqlFile(name, problem=_problem(file, f"cannot be read: {wrong}", "save it as UTF-8 text"))
@@ -107,7 +107,7 @@ def read(folder: Path, file: str, taken: Set[str]) -> SqlFile:
     return SqlFile(name, sql)
 
 
-class _Odd(Exception):
+class _UnusableFile(Exception):
     pass
 
 
@@ -125,13 +125,13 @@ def _bytes(path: Path) -> bytes:
     try:
         kind = stat.S_IFMT(os.fstat(file).st_mode)
         if kind != stat.S_IFREG:
-            raise _Odd(f"expected a file, got {_KINDS.get(kind, 'a device')}")
+            raise _UnusableFile(f"expected a file, got {_KINDS.get(kind, 'a device')}")
         with open(file, "rb", closefd=False) as source:
             text = source.read(MOST_BYTES + 1)
     finally:
         os.close(file)
     if len(text) > MOST_BYTES:
-        raise _Odd(f"expected at most {MOST_BYTES:,} bytes of SQL, got more")
+        raise _UnusableFile(f"expected at most {MOST_BYTES:,} bytes of SQL, got more")
     return text
 
 

@@ -17,6 +17,7 @@ from sqlglot.tokens import Tokenizer
 
 from towpath.lang.foreign import FOREIGN, JOINS
 from towpath.lang.query import UNITS, window
+from towpath.lang.table_windows import TableWindowParser
 from towpath.lang.underline import TextSpan, mark
 
 LONGEST_US = 36_500 * UNITS["DAY"]
@@ -55,7 +56,7 @@ class TowpathTokenizer(Tokenizer):
     }
 
 
-class TowpathParser(Parser):
+class TowpathParser(TableWindowParser):
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {"CAST": Parser.FUNCTION_PARSERS["CAST"]}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
@@ -96,9 +97,15 @@ class TowpathParser(Parser):
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         first = self._curr
+        if self.at_window_function():
+            return self.parse_window_function()
         table = super()._parse_table(*args, **kwargs)
         if table is None:
             return None
+        if self.at_window_clause():
+            return self.parse_window_clause(table, first)
+        if self.at_within():
+            self.parse_within(table)
         if not self._at_window():
             mark(table, (first.start, self._prev.end + 1))
             return table
@@ -124,6 +131,8 @@ class TowpathParser(Parser):
         return table
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
+        if self.at_window_clause() or self.at_within():
+            return None
         self._refuse_foreign_word()
         return super()._parse_table_alias(*args, **kwargs)
 
@@ -132,7 +141,8 @@ class TowpathParser(Parser):
         word = self._curr.text.upper()
         joins = word in JOINS and self._next.token_type == TokenType.JOIN  # refused as a join
         quoted = self._curr.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
-        if not quoted and not joins and word in FOREIGN:
+        known = self.at_window_clause() or self.at_within()
+        if not quoted and not joins and not known and word in FOREIGN:
             raise ForeignWord(self._curr)
 
     def _parse_duration(self, windowed: Windowed, key: str) -> None:
@@ -157,6 +167,10 @@ class TowpathParser(Parser):
 class TowpathGenerator(Generator):
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         **Generator.TRANSFORMS,
+        exp.StrPosition: lambda self, e: self.func("STRPOS", e.this, e.args["substr"]),
+        exp.DayOfYear: lambda self, e: self.func("DAYOFYEAR", e.this),
+        exp.DayOfWeekIso: lambda self, e: self.func("ISODOW", e.this),
+        exp.SHA2: lambda self, e: self.func("SHA256", e.this),
         Windowed: lambda self, e: f"{self.sql(e, 'this')} {window(e.args['range_us'], e.args.get('slide_us'))}",
     }
     TYPE_MAPPING: ClassVar[dict[exp.DType, str]] = {**Generator.TYPE_MAPPING, exp.DType.TEXT: "STRING"}

@@ -13,9 +13,13 @@ from functools import reduce
 
 from sqlglot import exp
 
+from towpath.lang.literals import is_string, whole_number
 from towpath.schema import Type
 
 LONGEST_CHAIN = 16
+LONGEST_PADDED = 1_000  # characters: a text that is filled up must not outgrow the tuple without measure
+MOST_PARTS_OF_TEXT = 10_000
+LARGEST_GROWTH = 100  # times as long as it was, however often a text is replaced and repeated
 Build = Callable[[list[exp.Expression]], exp.Expression]
 
 
@@ -41,6 +45,20 @@ STRING = OperandKind("a string", frozenset({Type.STRING}), Type.STRING)
 TIMESTAMP = OperandKind("a timestamp", frozenset({Type.TIMESTAMP}), Type.TIMESTAMP)
 MOMENT = OperandKind("a timestamp or a date", frozenset({Type.TIMESTAMP, Type.DATE}), Type.TIMESTAMP)
 ORDERED = OperandKind("a number, string, timestamp or date", frozenset(Type) - {Type.BOOLEAN}, Type.INT)
+
+
+class BadArgument(Exception):
+    """A call with an argument that its function does not take, whatever its type."""
+
+    def __init__(self, place: int, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.place = place
+        self.message = message
+        self.hint = hint
+
+
+class Log10(exp.Expression, exp.Func):
+    """The logarithm to base 10."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,92 @@ def _concat(arguments: list[exp.Expression]) -> exp.Expression:
     return combined(exp.DPipe, arguments)
 
 
+def _left(arguments: list[exp.Expression]) -> exp.Expression:
+    return exp.Substring(this=arguments[0], start=exp.Literal.number(1), length=arguments[1])
+
+
+def _present(arguments: list[exp.Expression]) -> exp.Expression:
+    """nvl2: the second if the first is there, else the third."""
+    is_there = exp.Not(this=exp.Is(this=arguments[0], expression=exp.Null()))
+    return case([(is_there, arguments[1])], arguments[2])
+
+
+def _sha(arguments: list[exp.Expression]) -> exp.Expression:
+    return exp.SHA2(this=arguments[0])
+
+
+def _sha2(arguments: list[exp.Expression]) -> exp.Expression:
+    if whole_number(arguments[1]) not in (0, 256):
+        raise BadArgument(1, "sha2 is supported with 256 bits", "write sha256(x)")
+    return _sha(arguments)
+
+
+def _text_of(name: str, arguments: list[exp.Expression], place: int, *, empty: bool = False) -> str:
+    """The text in quotes that a function takes there."""
+    value = arguments[place]
+    if not is_string(value):
+        raise BadArgument(place, f"{name} needs a text in quotes as argument {place + 1}")
+    if not value.name and not empty:
+        raise BadArgument(place, f"{name} needs a text that is not empty as argument {place + 1}")
+    return str(value.name)
+
+
+def _number_of(name: str, arguments: list[exp.Expression], place: int, among: range) -> int:
+    number = whole_number(arguments[place])
+    if number is None or number not in among:
+        message = f"{name} needs a whole number from {among[0]} to {among[-1]:,} as argument {place + 1}"
+        raise BadArgument(place, message)
+    return number
+
+
+def _replace(arguments: list[exp.Expression]) -> exp.Expression:
+    wanted, given = _text_of("replace", arguments, 1), _text_of("replace", arguments, 2, empty=True)
+    return _grown(exp.Replace(this=arguments[0], expression=arguments[1], replacement=arguments[2]), wanted, given)
+
+
+def _repeat(arguments: list[exp.Expression]) -> exp.Expression:
+    times = _number_of("repeat", arguments, 1, range(LARGEST_GROWTH + 1))
+    return _grown(exp.Repeat(this=arguments[0], times=arguments[1]), " ", " " * times)
+
+
+def _grown(call: exp.Expression, wanted: str, given: str) -> exp.Expression:
+    growth = _growth(call.this) * max(1, -(-len(given) // len(wanted)))
+    if growth > LARGEST_GROWTH:
+        raise BadArgument(0, f"the text could become {growth:,} times as long, at most {LARGEST_GROWTH} is allowed")
+    return call
+
+
+def _growth(expr: exp.Expr) -> int:
+    """How many times as long as its parts a text may be."""
+    own = 1
+    if isinstance(expr, exp.Replace):
+        own = max(1, -(-len(expr.args["replacement"].name) // len(expr.expression.name)))
+    elif isinstance(expr, exp.Repeat):
+        own = max(1, int(expr.args["times"].name))
+    return own * max(map(_growth, expr.iter_expressions()), default=1)
+
+
+def _padded(name: str) -> Build:
+    def build(arguments: list[exp.Expression]) -> exp.Expression:
+        _number_of(name, arguments, 1, range(LONGEST_PADDED + 1))
+        fill = arguments[2] if len(arguments) > 2 else exp.Literal.string(" ")
+        _text_of(name, [*arguments[:2], fill], 2)
+        return exp.Pad(this=arguments[0], expression=arguments[1], fill_pattern=fill, is_left=name == "lpad")
+
+    return build
+
+
+def _split_part(arguments: list[exp.Expression]) -> exp.Expression:
+    _text_of("split_part", arguments, 1)
+    if _number_of("split_part", arguments, 2, range(-MOST_PARTS_OF_TEXT, MOST_PARTS_OF_TEXT + 1)) == 0:
+        raise BadArgument(2, "split_part counts from 1, and from -1 at the end")
+    return exp.SplitPart(this=arguments[0], delimiter=arguments[1], part_index=arguments[2])
+
+
+def _located(arguments: list[exp.Expression]) -> exp.Expression:
+    return exp.StrPosition(this=arguments[1], substr=arguments[0])
+
+
 def combined(kind: type[exp.Expression], operands: list[exp.Expression]) -> exp.Expression:
     """A chain of an operator that may be grouped in any way; a long one is balanced, since who walks it recurses."""
     if len(operands) <= LONGEST_CHAIN:
@@ -100,41 +204,88 @@ def _two(node: type[exp.Expression], signature: Signature | None = None) -> Func
     return Function(node, _call(node, "this", "expression"), 2, 2, signature)
 
 
-SCALARS: dict[str, Function] = {
+def _trimmed(position: str) -> Build:
+    return lambda arguments: exp.Trim(this=arguments[0], position=position)
+
+
+TWO_TEXTS = Signature((STRING, STRING), Type.BOOLEAN)
+POSITION = Signature((STRING, STRING), Type.INT)
+PADDED = Signature((STRING, INTEGER, STRING), Type.STRING)
+SUBSTRING = Signature((STRING, INTEGER, INTEGER), Type.STRING)
+
+_SCALARS: dict[str, Function] = {
     "abs": _one(exp.Abs),
     "ceil": _one(exp.Ceil, NUMBER, Type.BIGINT),
     "coalesce": Function(exp.Coalesce, _listed(exp.Coalesce), 2, None),
     "concat": Function(exp.DPipe, _concat, 2, None, Signature((STRING, STRING), Type.STRING)),
+    "contains": _two(exp.Contains, TWO_TEXTS),
     "day": _one(exp.Day, MOMENT, Type.INT),
+    "dayofyear": _one(exp.DayOfYear, MOMENT, Type.INT),
+    "ends_with": _two(exp.EndsWith, TWO_TEXTS),
     "exp": _one(exp.Exp, NUMBER, Type.DOUBLE),
     "floor": _one(exp.Floor, NUMBER, Type.BIGINT),
     # Spark and DuckDB agree that NULLs are skipped, sqlglot wants it said.
     "greatest": Function(exp.Greatest, _listed(exp.Greatest, ignore_nulls=True), 2, None),
     "hour": _one(exp.Hour, TIMESTAMP, Type.INT),
     "if": Function(exp.Case, _if, 2, 3),
+    "isodow": _one(exp.DayOfWeekIso, MOMENT, Type.INT),
     "least": Function(exp.Least, _listed(exp.Least, ignore_nulls=True), 2, None),
     "length": _one(exp.Length, STRING, Type.INT),
     "ln": _one(exp.Ln, NUMBER, Type.DOUBLE),
+    "log10": _one(Log10, NUMBER, Type.DOUBLE),
     "lower": _one(exp.Lower, STRING, Type.STRING),
+    "lpad": Function(exp.Pad, _padded("lpad"), 2, 3, PADDED),
+    "ltrim": Function(exp.Trim, _trimmed("LEADING"), 1, 1, Signature((STRING,), Type.STRING)),
+    "md5": _one(exp.MD5, STRING, Type.STRING),
     "minute": _one(exp.Minute, TIMESTAMP, Type.INT),
     "month": _one(exp.Month, MOMENT, Type.INT),
     "nullif": _two(exp.Nullif),
     "power": _two(exp.Pow, Signature((NUMBER, NUMBER), Type.DOUBLE)),
+    "quarter": _one(exp.Quarter, MOMENT, Type.INT),
+    "repeat": Function(exp.Repeat, _repeat, 2, 2, Signature((STRING, INTEGER), Type.STRING)),
+    "replace": Function(exp.Replace, _replace, 3, 3, Signature((STRING, STRING, STRING), Type.STRING)),
+    "right": _two(exp.Right, Signature((STRING, INTEGER), Type.STRING)),
     "round": Function(exp.Round, _call(exp.Round, "this", "decimals"), 1, 2),
+    "rpad": Function(exp.Pad, _padded("rpad"), 2, 3, PADDED),
+    "rtrim": Function(exp.Trim, _trimmed("TRAILING"), 1, 1, Signature((STRING,), Type.STRING)),
     "second": _one(exp.Second, TIMESTAMP, Type.INT),
+    "sha256": Function(exp.SHA2, _sha, 1, 1, Signature((STRING,), Type.STRING)),
+    "sign": _one(exp.Sign),
+    "split_part": Function(exp.SplitPart, _split_part, 3, 3, Signature((STRING, STRING, INTEGER), Type.STRING)),
     "sqrt": _one(exp.Sqrt, NUMBER, Type.DOUBLE),
-    "starts_with": _two(exp.StartsWith, Signature((STRING, STRING), Type.BOOLEAN)),
+    "starts_with": _two(exp.StartsWith, TWO_TEXTS),
+    "strpos": Function(exp.StrPosition, _call(exp.StrPosition, "this", "substr"), 2, 2, POSITION),
     "substring": Function(
         exp.Substring,
         _call(exp.Substring, "this", "start", "length"),
         2,
         3,
-        Signature((STRING, INTEGER, INTEGER), Type.STRING),
+        SUBSTRING,
     ),
     "trim": _one(exp.Trim, STRING, Type.STRING),
     "upper": _one(exp.Upper, STRING, Type.STRING),
+    "week": _one(exp.Week, MOMENT, Type.INT),
     "year": _one(exp.Year, MOMENT, Type.INT),
 }
+
+_OTHER_NAMES: dict[str, Function] = {
+    "ceiling": _SCALARS["ceil"],
+    "char_length": _SCALARS["length"],
+    "character_length": _SCALARS["length"],
+    "dayofmonth": _SCALARS["day"],
+    "ifnull": Function(exp.Coalesce, _listed(exp.Coalesce), 2, 2),
+    "instr": _SCALARS["strpos"],
+    "left": Function(exp.Substring, _left, 2, 2, SUBSTRING),
+    "locate": Function(exp.StrPosition, _located, 2, 2, POSITION),
+    "mod": _two(exp.Mod, Signature((INTEGER, INTEGER), Type.BIGINT)),
+    "nvl": Function(exp.Coalesce, _listed(exp.Coalesce), 2, 2),
+    "nvl2": Function(exp.Case, _present, 3, 3),
+    "pow": _SCALARS["power"],
+    "sha2": Function(exp.SHA2, _sha2, 2, 2, Signature((STRING,), Type.STRING)),
+    "substr": _SCALARS["substring"],
+    "weekofyear": _SCALARS["week"],
+}
+SCALARS = _SCALARS | _OTHER_NAMES
 
 AGGREGATES: dict[str, Function] = {
     "count": _one(exp.Count),
@@ -153,8 +304,8 @@ AGGREGATE_NODES = tuple(dict.fromkeys(function.node for function in AGGREGATES.v
 CHANGING = frozenset(
     {
         *("current_date", "current_time", "current_timestamp", "current_user", "gen_random_uuid", "getdate"),
-        *("localtime", "localtimestamp", "monotonically_increasing_id", "newid", "now", "rand", "randn", "random"),
-        *("sysdate", "today", "unix_timestamp", "uuid"),
+        *("localtime", "localtimestamp", "monotonically_increasing_id", "newid", "now", "proctime", "rand", "randn"),
+        *("mz_now", "random", "sysdate", "today", "unix_timestamp", "uuid"),
     }
 )
 
@@ -169,16 +320,28 @@ _OTHER_AGGREGATES = frozenset(
 )
 
 
+_DAYS = "systems number the days differently; isodow(t) is 1 on Mondays and 7 on Sundays"
+OTHERWISE = {
+    **dict.fromkeys(("dayofweek", "weekday", "day_of_week", "dow"), _DAYS),
+    "log": "systems take different bases; write ln(x) or log10(x)",
+    "position": "write position(x IN text)",
+    "reverse": "systems reverse different characters",
+}
+"""What the systems that have these do not agree on."""
+
+
 def refusal(name: str) -> tuple[str, str]:
     """What to answer to a call of a function that is not in the language: message and hint."""
     lower = name.lower()
+    if lower in OTHERWISE:
+        return f"the function {name} is not supported", OTHERWISE[lower]
     if lower in CHANGING:
         return changing(lower)
     aggregates = ", ".join(AGGREGATES)
     if lower in _OTHER_AGGREGATES:
         return f"{name} is not supported; available aggregates are {aggregates}", ""
     guess = did_you_mean(name, [*SCALARS, *AGGREGATES])
-    known = f"available are {', '.join(SCALARS)}; and the aggregates {aggregates}"
+    known = f"available are {', '.join(_SCALARS)}; and the aggregates {aggregates}"
     return f"the function {name} is not supported", guess or known
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -13,12 +14,15 @@ from towpath.lang.query import WINDOW, Input, Select, duration
 from towpath.lang.refusals import refuse_clauses
 from towpath.lang.scope import ScopedInput, column, lookup
 from towpath.lang.underline import Problems
-from towpath.schema import Catalog
+from towpath.lang.views import Views, WithName
+from towpath.schema import RESULT_TIME
 
 MOST_INPUTS = 5
 MOST_WINDOWS = 1000  # a tuple falls into RANGE / SLIDE windows
 
-_TIE = "write FROM a [RANGE 10 SECONDS], b [RANGE 10 SECONDS] WHERE a.x = b.y"
+_ONE_SELECT = "a derived table is one SELECT"
+_UNION_OUTSIDE = "write FROM (SELECT ...) AS name; UNION ALL and JOIN stand outside of the parentheses"
+_INNER = "joins of this kind are missing: an inner join gives the pairs that match, and nothing else"
 
 
 class ReadsSelect(Protocol):
@@ -26,12 +30,21 @@ class ReadsSelect(Protocol):
 
 
 class FromReader:
-    """`derived` reads derived tables; None where there must be none."""
+    """`inner` gives the reader of a derived table, by the names that it knows from WITH."""
 
-    def __init__(self, catalog: Catalog, problems: Problems, derived: ReadsSelect | None) -> None:
-        self._catalog = catalog
+    def __init__(
+        self,
+        views: Views,
+        problems: Problems,
+        named: Mapping[str, WithName],
+        inner: Callable[[Mapping[str, WithName]], ReadsSelect],
+    ) -> None:
+        self._views = views
+        self._catalog = views.catalog
         self._problems = problems
-        self._inner = derived
+        self._named = named
+        self._inner = inner
+        self._joins = False
 
     def read(self, raw: exp.Select) -> tuple[list[ScopedInput], list[exp.Expr]]:
         """The inputs, and the conditions of ON."""
@@ -40,6 +53,7 @@ class FromReader:
             self._problems.add(raw, "FROM is missing", "name a stream: SELECT ... FROM stream")
             return [], []
         joins = raw.args.get("joins") or []
+        self._joins = bool(joins)
         for join in joins:
             self._refuse_join(join)
         sources = self._distinct([self._source(node) for node in (start.this, *(join.this for join in joins))])
@@ -58,7 +72,7 @@ class FromReader:
         source = replace(source, range_us=range_us, slide_us=slide_us)
         if slide_us and range_us % slide_us:
             message = f"RANGE {duration(range_us)} is not a multiple of SLIDE {duration(slide_us)}"
-            self._problems.add(node, message, "choose a SLIDE that divides the RANGE")
+            self._problems.add(node, message, "such windows are missing; another SLIDE gives other results")
         elif slide_us and range_us // slide_us > MOST_WINDOWS:
             message = f"each tuple would fall into {range_us // slide_us} windows, at most {MOST_WINDOWS} are allowed"
             self._problems.add(node, message, "choose a longer SLIDE or a shorter RANGE")
@@ -83,16 +97,17 @@ class FromReader:
             return self._stream(node)
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
             refuse_clauses(node, "this alias", self._problems)
-            return self._derived(node)
+            return self._derived(node, node.this, node.alias, self._named)
         if isinstance(node, exp.Subquery):
-            hint = "write FROM (SELECT ...) AS name; UNION ALL and JOIN stand outside of the parentheses"
-            self._problems.add(node, "a derived table is one SELECT", hint)
+            self._problems.add(node, _ONE_SELECT, _UNION_OUTSIDE)
             return ScopedInput(node, node.alias, None, (), derived=True)
         hint = "FROM takes streams, and derived tables: (SELECT ...) [RANGE 10 SECONDS] AS name"
         self._problems.add(node, f"{self._problems.text(node)} is not a stream", hint)
         return ScopedInput(node, node.alias, None, ())
 
     def _stream(self, node: exp.Table) -> ScopedInput:
+        if not node.args.get("db") and (named := self._named.get(node.name.lower())) is not None:
+            return self._by_name(node, named)
         if node.args.get("db"):
             self._problems.add(node, "a stream's name has one part", "quote a name that holds a dot")
             return ScopedInput(node, node.alias or node.name, None, ())
@@ -106,15 +121,31 @@ class FromReader:
         columns = {c.name: column(alias, c.name) for c in self._catalog[name].columns}
         return ScopedInput(node, alias, columns, (Input(alias, name),))
 
-    def _derived(self, node: exp.Subquery) -> ScopedInput:
-        if self._inner is None:
-            self._problems.add(node, "a derived table inside a derived table is not supported", "write one SELECT")
-            return ScopedInput(node, node.alias, None, (), derived=True)
-        inner = self._inner.read(node.this)
+    def _by_name(self, node: exp.Table, named: WithName) -> ScopedInput:
+        alias, body = node.alias or node.name, named.node.this
+        if named.node.args["alias"].args.get("columns"):
+            self._problems.add(named.node, "WITH does not rename columns", "name them in its SELECT with AS")
+        if isinstance(body, exp.Select):
+            return self._derived(node, body, alias, named.known)
+        self._problems.add(named.node, _ONE_SELECT, _UNION_OUTSIDE)
+        return ScopedInput(node, alias, None, (), derived=True)
+
+    def _derived(self, node: exp.Expr, body: exp.Select, alias: str, named: Mapping[str, WithName]) -> ScopedInput:
+        inner = self._inner(named).read(body)
         if inner is None:
-            return ScopedInput(node, node.alias, None, (), derived=True)
-        columns = {item.name: item.expr for item in inner.items}
-        return ScopedInput(node, node.alias, columns, inner.inputs, inner.where, derived=True)
+            return ScopedInput(node, alias, None, (), derived=True)
+        if inner.window is None and not self._joins:
+            # What neither aggregates nor is joined again is part of the SELECT that reads it.
+            return ScopedInput(node, alias, _columns(inner), inner.inputs, inner.where, derived=True)
+        if inner.window is None and len(inner.inputs) == 1 and all(isinstance(i.expr, exp.Column) for i in inner.items):
+            return _renamed(node, inner, alias or inner.inputs[0].alias)
+        view = self._views.add(inner)
+        alias = alias or view.name
+        columns = {item.name: column(alias, f"v{n}") for n, item in enumerate(inner.items)}
+        taken = any(name.lower() == RESULT_TIME for name in columns)
+        hidden = frozenset[str]() if taken else frozenset([RESULT_TIME])
+        columns |= {name: column(alias, view.stream.time) for name in hidden}
+        return ScopedInput(node, alias, columns, (Input(alias, view.name),), derived=True, hidden=hidden)
 
     def _refuse_join(self, join: exp.Join) -> None:
         refuse_clauses(join, "this on side kind method using", self._problems)
@@ -122,7 +153,7 @@ class FromReader:
         if join.args.get("using"):
             self._problems.add(join, "USING is not supported", "write ON a.x = b.x")
         if kind.upper() not in ("", "INNER"):
-            self._problems.add(join, f"{kind.upper()} JOIN is not supported, only inner joins are", _TIE)
+            self._problems.add(join, f"{kind.upper()} JOIN is not supported, only inner joins are", _INNER)
 
     def _distinct(self, sources: list[ScopedInput]) -> list[ScopedInput]:
         """The inputs, of which one that takes another's name brings in nothing."""
@@ -142,7 +173,18 @@ class FromReader:
         if len(sources) > MOST_INPUTS:
             message = f"{len(sources)} inputs, at most {MOST_INPUTS} can be joined"
             self._problems.add(sources[MOST_INPUTS].node, message, "split the query")
-        for source in sources if len(sources) > 1 else ():
-            if source.derived:
-                hint = "join the streams in one FROM, and aggregate over that"
-                self._problems.add(source.node, "a derived table cannot be joined", hint)
+
+
+def _renamed(node: exp.Expr, select: Select, alias: str) -> ScopedInput:
+    """A filter that is joined is its stream under another name."""
+
+    def rename(expr: exp.Expression) -> exp.Expression:
+        return expr.transform(lambda n: column(alias, n.name) if isinstance(n, exp.Column) else n)
+
+    columns = {name: rename(expr) for name, expr in _columns(select).items()}
+    source = replace(select.inputs[0], alias=alias)
+    return ScopedInput(node, alias, columns, (source,), tuple(map(rename, select.where)), derived=True)
+
+
+def _columns(select: Select) -> dict[str, exp.Expression]:
+    return {item.name: item.expr for item in select.items}

@@ -26,7 +26,7 @@ def check_tied(
     for source in sources:
         if source.alias not in first:
             message = f"{source.alias} is not tied to {sources[0].alias} by an equality of two columns"
-            hint = f"add one to WHERE, such as {_example(sources[0], source)}; the columns' types must be alike"
+            hint = f"joins without one are missing; {_example(sources[0], source)} gives only pairs of equal values"
             problems.add(source.node, message, hint)
 
 

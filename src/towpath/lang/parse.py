@@ -12,10 +12,13 @@ from towpath.lang.budget import MOST_PARTS, MOST_SELECTS, Budget, TooLarge
 from towpath.lang.literals import cast
 from towpath.lang.query import Item, Query, Select
 from towpath.lang.refusals import refuse_clauses
-from towpath.lang.select import SelectReader
+from towpath.lang.select import SelectReader, read_names
+from towpath.lang.spellings import rewrite
+from towpath.lang.statements import DialectStatement, aggregates, refuse_changes
 from towpath.lang.syntax import read
 from towpath.lang.typing import a, widest
 from towpath.lang.underline import Problems, span
+from towpath.lang.views import Views
 from towpath.schema import Catalog
 
 
@@ -23,31 +26,53 @@ def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
     """The checked query of a text. Raises QueryError with all mistakes, each with its place."""
     problems = Problems(sql)
     selects: tuple[Select, ...] = ()
+    views = Views(catalog)
+    translated, note = False, ""
     try:
-        tree = read(sql, problems)
-        if tree is not None:
-            selects = _read_selects(tree, catalog, problems)
+        found = read(sql, problems)
+        if found is not None:
+            statement, tree = found
+            translated = _rewrite(statement, tree, catalog, problems)
+            note = _note(statement, name)
+            selects = () if len(problems) else _read_selects(tree, views, problems)
     except RecursionError:
         problems.add((0, 1), "the query is nested too deeply", "take parentheses out, or split the query")
     except TooLarge as error:
         message = f"the query has more than {MOST_PARTS:,} parts (columns, literals, operators and calls)"
         hint = "split it; a name counts with all that it stands for, and what CASE compares once for each WHEN"
         problems.add(error.place, message, hint)
-    found = problems.in_order()
-    if found:
-        count = "a problem" if len(found) == 1 else f"{len(found)} problems"
-        raise QueryError(f"{name} has {count}", found)
-    return Query(name, sql, selects)
+    wrong = problems.in_order()
+    if wrong:
+        count = "a problem" if len(wrong) == 1 else f"{len(wrong)} problems"
+        raise QueryError(f"{name} has {count}", wrong)
+    return Query(name, sql, selects, tuple(views.found), translated, note)
 
 
-def _read_selects(tree: exp.Expr, catalog: Catalog, problems: Problems) -> tuple[Select, ...]:
+def _rewrite(statement: DialectStatement, tree: exp.Expr, catalog: Catalog, problems: Problems) -> bool:
+    """Brings the spelling of other dialects into towpath's own; whether there was any."""
+    rewritten = rewrite(tree, catalog, problems)
+    if statement.changes and aggregates(tree):
+        refused = refuse_changes(statement.changes)
+        problems.add(refused.place, refused.message, refused.hint)
+    return rewritten or statement.other
+
+
+def _note(statement: DialectStatement, name: str) -> str:
+    if not statement.result or statement.result.lower() == name.lower():
+        return ""
+    return f"the text calls its results {statement.result}; they are kept under the query's name, {name}"
+
+
+def _read_selects(tree: exp.Expr, views: Views, problems: Problems) -> tuple[Select, ...]:
+    budget = Budget()
+    named = read_names(tree, SelectReader(views, problems, budget), problems)
     raws = _union(tree, problems)
     if len(raws) > MOST_SELECTS:
         message = f"{len(raws):,} SELECTs, at most {MOST_SELECTS} can be put together"
         problems.add(raws[MOST_SELECTS], message, "split the query")
         return ()
-    budget = Budget()
-    selects = [SelectReader(catalog, problems, budget, named=n == 0).read(raw) for n, raw in enumerate(raws)]
+    readers = (SelectReader(views, problems, budget, named, is_first=n == 0) for n in range(len(raws)))
+    selects = [reader.read(raw) for reader, raw in zip(readers, raws, strict=True)]
     known = [s for s in selects if s]
     if len(known) < len(raws) or not known:
         return ()
@@ -74,7 +99,7 @@ def _union(tree: exp.Expr, problems: Problems) -> list[exp.Select]:
 
 
 def _check_union(node: exp.SetOperation, problems: Problems) -> None:
-    refuse_clauses(node, "this expression distinct", problems)
+    refuse_clauses(node, "this expression distinct with_", problems)
     at = span(node.args["expression"]) or span(node) or (0, 1)
     if not isinstance(node, exp.Union):
         problems.add(at, f"{node.key.upper()} is not supported", "UNION ALL is the only way to combine SELECTs")

@@ -11,11 +11,11 @@ Expressions are sqlglot trees in which
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from towpath.schema import Column, Type
+from towpath.schema import Catalog, Column, Stream, Type
 
 MILLISECOND = 1_000
 UNITS = {
@@ -92,6 +92,19 @@ class Select:
 
 
 @dataclass(frozen=True)
+class View:
+    """A SELECT whose results others read. Its columns are v0, v1, ... and the result time, its event time."""
+
+    stream: Stream
+    select: Select
+
+    @property
+    def name(self) -> str:
+        """By which inputs of the same query know it."""
+        return self.stream.name
+
+
+@dataclass(frozen=True)
 class Query:
     """One standing query: a SELECT, or several under UNION ALL.
 
@@ -101,7 +114,35 @@ class Query:
     name: str
     sql: str
     selects: tuple[Select, ...]
+    views: tuple[View, ...] = ()  # each before those that read it
+    translated: bool = field(default=False, compare=False)  # whether the text was in the spelling of another dialect
+    note: str = field(default="", compare=False)  # what the text says that a query does not
+
+    @property
+    def everything(self) -> tuple[Select, ...]:
+        """The SELECTs of its views, and its own."""
+        return (*(view.select for view in self.views), *self.selects)
+
+    @property
+    def streams(self) -> frozenset[str]:
+        """What it reads, also through views."""
+        return frozenset(name for select in self.selects for name in self.streams_of(select))
+
+    def streams_of(self, select: Select) -> frozenset[str]:
+        """What one of its SELECTs reads."""
+        through: dict[str, frozenset[str]] = {}
+        for view in self.views:  # in their order, so that a view that many others read is looked through once
+            through[view.name] = _read(view.select, through)
+        return _read(select, through)
+
+    def known(self, catalog: Catalog) -> Catalog:
+        """The streams and the views that its SELECTs read."""
+        return {**catalog, **{view.name: view.stream for view in self.views}} if self.views else catalog
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return tuple(Column(i.name, i.type) for i in self.selects[0].items)
+
+
+def _read(select: Select, through: dict[str, frozenset[str]]) -> frozenset[str]:
+    return frozenset[str]().union(*(through.get(i.stream, {i.stream}) for i in select.inputs))

@@ -1,4 +1,4 @@
-"""What SQL has and the language has not: the words for it, and what to do instead."""
+"""What SQL has and the language has not: the words for it, and what is missing or says the same."""
 
 from __future__ import annotations
 
@@ -8,27 +8,38 @@ from towpath.lang.functions import changing
 from towpath.lang.underline import Problems, span
 
 _NO_ORDER = "results are a stream ordered by result time; order them where you read them"
-_ONE_LEVEL = "join the streams in FROM instead, or make it a query of its own"
+_ONE_LEVEL = "subqueries in expressions are missing; a join gives a row for every pair, IN and EXISTS one at most"
+_OVER = "values over other rows (OVER, QUALIFY, top-N) are missing; an aggregate gives a row per group, not per tuple"
+_DISTINCT = "each row once for ever is missing; GROUP BY over a window gives each row once per window"
+_TOP = "the first rows of a window (top-N) are missing; results never end, take the first where you read them"
+_SAMPLE = "reading a part of a stream is missing: a query reads every tuple"
+_AS_OF = "choosing the version of a row by a time (as-of joins) is missing"
 
 CLAUSES: dict[str, tuple[str, str]] = {
     "with_": ("WITH is not supported", "write the inner SELECT as a derived table: FROM (SELECT ...) AS name"),
-    "distinct": ("SELECT DISTINCT is not supported", "GROUP BY the columns over a window: [RANGE 10 SECONDS]"),
+    "distinct": (
+        "SELECT DISTINCT is not supported",
+        _DISTINCT,
+    ),
     "order": ("ORDER BY is not supported", _NO_ORDER),
     "sort": ("SORT BY is not supported", _NO_ORDER),
     "cluster": ("CLUSTER BY is not supported", _NO_ORDER),
     "distribute": ("DISTRIBUTE BY is not supported", _NO_ORDER),
-    "limit": ("LIMIT is not supported", "a standing query never ends; limit the rows where you read them"),
+    "limit": (
+        "LIMIT is not supported",
+        _TOP,
+    ),
     "offset": ("OFFSET is not supported", "a standing query never ends; skip rows where you read them"),
-    "qualify": ("QUALIFY is not supported", "filter with WHERE, or with HAVING over a window"),
-    "windows": ("WINDOW is not supported", "give the stream a window: FROM stream [RANGE 10 SECONDS]"),
-    "laterals": ("LATERAL is not supported", "name the streams in FROM and tie them by an equality in WHERE"),
+    "qualify": ("QUALIFY is not supported", _OVER),
+    "windows": ("WINDOW is not supported", _OVER),
+    "laterals": ("LATERAL is not supported", "a table for each row (LATERAL, UNNEST) is missing"),
     "rollup": ("ROLLUP is not supported", "write a SELECT for each grouping, with UNION ALL between them"),
     "totals": ("WITH TOTALS is not supported", "write a SELECT for each grouping, with UNION ALL between them"),
     "all": ("GROUP BY ALL is not supported", "name the columns"),
     "joins": ("a join inside a join is not supported", "write FROM a, b, c WHERE a.x = b.x AND b.y = c.y"),
-    "sample": ("SAMPLE is not supported", "a query reads every tuple of its streams; choose among them with WHERE"),
-    "version": ("reading a stream as of a time is not supported", "choose times with WHERE"),
-    "when": ("reading a stream as of a time is not supported", "choose times with WHERE"),
+    "sample": ("SAMPLE is not supported", _SAMPLE),
+    "version": ("reading a stream as of a time is not supported", _AS_OF),
+    "when": ("reading a stream as of a time is not supported", _AS_OF),
     "pivots": ("PIVOT and UNPIVOT are not supported", "name the columns one by one, with CASE where it takes one"),
     "hints": ("hints behind an input are not supported", "leave them out"),
     "into": ("INTO is not supported", "a query's results are kept under the query's name"),
@@ -36,12 +47,12 @@ CLAUSES: dict[str, tuple[str, str]] = {
 
 _GROUPINGS = "write a SELECT for each grouping, with UNION ALL between them"
 _SUBQUERY = ("a SELECT inside an expression is not supported", _ONE_LEVEL)
-_INTERVAL = ("INTERVAL is not supported", "windows are written in FROM: stream [RANGE 10 SECONDS]")
+_INTERVAL = ("INTERVAL is not supported here", "calculating with lengths of time is missing")
 _PARAMETER = ("parameters are not supported", "write the value itself")
 
 EXPRESSIONS: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Window: ("OVER is not supported", "give the stream a window and use GROUP BY: FROM stream [RANGE 10 SECONDS]"),
-    exp.Filter: ("FILTER is not supported", "aggregate a CASE: sum(CASE WHEN condition THEN x END)"),
+    exp.Window: ("OVER is not supported", _OVER),
+    exp.Filter: ("FILTER is supported behind an aggregate alone", "write sum(x) FILTER (WHERE condition)"),
     exp.Select: _SUBQUERY,
     exp.Subquery: _SUBQUERY,
     exp.Exists: _SUBQUERY,
@@ -50,10 +61,7 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Placeholder: _PARAMETER,
     exp.Parameter: _PARAMETER,
     exp.SessionParameter: _PARAMETER,
-    exp.ILike: ("ILIKE is not supported", "write lower(x) LIKE 'pattern'"),
     exp.Escape: ("ESCAPE is not supported", ""),
-    exp.NullSafeEQ: ("<=> is not supported", "write x = y OR (x IS NULL AND y IS NULL)"),
-    exp.NullSafeNEQ: ("IS DISTINCT FROM is not supported", "write x <> y, and say with IS NULL what NULL means"),
     exp.Star: ("* stands alone in SELECT or in count(*)", "name the columns"),
     exp.Distinct: ("DISTINCT is supported in count(DISTINCT x) alone", ""),
     exp.Tuple: ("row values are not supported", "name the columns one by one"),

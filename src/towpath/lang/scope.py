@@ -17,7 +17,7 @@ from towpath.lang.underline import Problems, mark, span
 from towpath.schema import Catalog, Type
 
 WINDOW_COLUMNS = ("window_start", "window_end")
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.NullSafeEQ)
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class ScopedInput:
     inputs: tuple[Input, ...]
     where: tuple[exp.Expression, ...] = ()
     derived: bool = False
+    hidden: frozenset[str] = frozenset()  # columns that * does not stand for
     range_us: int | None = None
     slide_us: int | None = None
 
@@ -83,7 +84,7 @@ class Scope:
     ) -> list[exp.Expression]:
         """The conjuncts of a condition; BETWEEN as two of them."""
         found: list[exp.Expression] = []
-        for part in _conjuncts(raw):
+        for part in conjuncts(raw):
             checked = self.expression(part, names)
             if isinstance(checked, exp.Between):
                 low = exp.GTE(this=self.budget.copied(checked.this, part), expression=checked.args["low"])
@@ -100,7 +101,12 @@ class Scope:
         chosen = self.sources if alias is None else [s for s in self.sources if s.alias.lower() == alias.lower()]
         if not chosen:
             self._unknown_alias(alias or "", node)
-        found = [(name, self.budget.copied(e, node)) for s in chosen for name, e in (s.columns or {}).items()]
+        found = [
+            (name, self.budget.copied(e, node))
+            for s in chosen
+            for name, e in (s.columns or {}).items()
+            if name not in s.hidden
+        ]
         for _, e in found:
             mark(e, span(node) or (0, 1))
         return found
@@ -156,7 +162,7 @@ class Scope:
         return Unknown()
 
     def _unknown_column(self, node: exp.Column, among: list[ScopedInput]) -> exp.Expression:
-        # After an unknown stream nobody can tell whether the column exists.
+        # After an unknown stream nobody can know whether the column exists.
         if any(s.columns is None for s in among):
             return Unknown()
         if not node.table and node.name.lower() in CHANGING:
@@ -180,7 +186,7 @@ class Scope:
                     text.replace(translate.moment(text, target))
 
 
-def _conjuncts(raw: exp.Expr | None) -> list[exp.Expr]:
+def conjuncts(raw: exp.Expr | None) -> list[exp.Expr]:
     """Split at AND, without recursion: a WHERE may have hundreds of them."""
     found: list[exp.Expr] = []
     waiting = [raw] if raw else []

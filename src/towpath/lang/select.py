@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
@@ -17,38 +17,50 @@ from towpath.lang.refusals import refuse_clauses
 from towpath.lang.scope import Scope, ScopedInput
 from towpath.lang.typing import Unknown, outside
 from towpath.lang.underline import Problems
+from towpath.lang.views import Views, WithName
 from towpath.lang.windows import read_windows
-from towpath.schema import Catalog
 
 
 class SelectReader:
     """Reads a SELECT, noting every mistake. A derived table is read by a reader of its own, and flattened."""
 
     def __init__(
-        self, catalog: Catalog, problems: Problems, budget: Budget, *, named: bool = True, derived: bool = False
+        self,
+        views: Views,
+        problems: Problems,
+        budget: Budget,
+        named: Mapping[str, WithName] | None = None,
+        *,
+        is_first: bool = True,
     ) -> None:
-        self._catalog = catalog
+        self._views = views
         self._problems = problems
         self._budget = budget
-        self._named = named  # whether the names of the output columns count
-        self._derived = derived
+        self._named = named or {}  # by WITH, in lower case
+        self._is_first = is_first  # of a union: the names of its output columns count
 
     def read(self, raw: exp.Select) -> Select | None:
         """The checked SELECT, or None if it had mistakes."""
         before = len(self._problems)
-        refuse_clauses(raw, "expressions from_ joins where group having", self._problems)
-        sources, conditions = FromReader(self._catalog, self._problems, self._inner()).read(raw)
+        refuse_clauses(raw, "expressions from_ joins where group having with_", self._problems)
+        named = read_names(raw, self, self._problems)
+        sources, conditions = FromReader(self._views, self._problems, named, self.inner).read(raw)
         if not sources:
             return None
         select = self._select(raw, sources, conditions, sound=len(self._problems) == before)
         return select if len(self._problems) == before else None
 
-    def _inner(self) -> SelectReader | None:
-        return None if self._derived else SelectReader(self._catalog, self._problems, self._budget, derived=True)
+    @property
+    def named(self) -> Mapping[str, WithName]:
+        return self._named
+
+    def inner(self, named: Mapping[str, WithName]) -> SelectReader:
+        """For what stands in parentheses in FROM, and behind a name of WITH."""
+        return SelectReader(self._views, self._problems, self._budget, named)
 
     def _select(self, raw: exp.Select, sources: list[ScopedInput], conditions: list[exp.Expr], sound: bool) -> Select:
         problems = self._problems
-        scope = Scope(sources, self._catalog, problems, self._budget)
+        scope = Scope(sources, self._views.known, problems, self._budget)
         where = [c for on in [*conditions, _clause(raw, "where")] for c in scope.condition(on)]
         outputs = read_outputs(raw, scope, problems)
         group_by = read_group_by(raw, outputs, scope, problems)
@@ -94,7 +106,7 @@ class SelectReader:
         having: list[exp.Expression],
     ) -> None:
         problems = self._problems
-        if self._named:
+        if self._is_first:
             check_names(outputs, problems)
         refuse_aggregates(where, "WHERE", problems)
         refuse_aggregates(group_by, "GROUP BY", problems)
@@ -104,9 +116,6 @@ class SelectReader:
         if not aggregate:
             refuse_window_columns(values, "without an aggregate", problems)
             return
-        if self._derived:
-            at = next((o.node for o in outputs if is_aggregate([o.expr])), outputs[0].node if outputs else (0, 1))
-            problems.add(at, "a derived table cannot aggregate", "aggregate in the outer SELECT")
         keys = frozenset(group_by)
         for value in values + having:
             check_grouped(value, keys, problems)
@@ -133,6 +142,28 @@ class SelectReader:
             return
         for node in filter(None, map(outside, expressions)):
             self._problems.add(node, f"{self._problems.text(node)} is not supported")
+
+
+def read_names(raw: exp.Expr, reader: SelectReader, problems: Problems) -> Mapping[str, WithName]:
+    """What names stand for in a SELECT, or a union of them: those of its WITH go before those from outside."""
+    known, clause = dict(reader.named), raw.args.get("with_")
+    if clause is None:
+        return known
+    if clause.args.get("recursive"):
+        problems.add(clause, "WITH RECURSIVE is not supported: a view cannot read itself")
+    refuse_clauses(clause, "expressions recursive", problems)
+    seen: dict[str, exp.CTE] = {}
+    for node in clause.expressions:
+        name = node.alias.lower()
+        if name in seen:
+            problems.add(node.args["alias"], f"WITH says twice what {node.alias} is", "give one of them another name")
+        seen[name] = node
+        known[name] = WithName(node, dict(known))
+    tables = [table.name.lower() for table in raw.find_all(exp.Table)]
+    for name, node in seen.items():
+        if name not in tables and isinstance(node.this, exp.Select):
+            reader.inner(known[name].known).read(node.this)  # what nobody reads is checked, too
+    return known
 
 
 def _clause(raw: exp.Select, name: str) -> exp.Expr | None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache, reduce
 
 from sqlglot import TokenType, exp
 
 from towpath.lang.dialect import TowpathDialect
 from towpath.lang.query import WINDOW, Input, Query, Select, window
+from towpath.schema import RESULT_TIME
 
 _LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
     (exp.Or,),
     (exp.And,),
     (exp.Not,),
-    (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like),
+    (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Is, exp.In, exp.Between, exp.Like),
     (exp.DPipe,),
     (exp.Add, exp.Sub),
     (exp.Mul, exp.Div, exp.Mod),
@@ -60,7 +62,28 @@ def expression_text(expr: exp.Expression) -> str:
 
 def to_sql(query: Query) -> str:
     """The query in towpath SQL; parsing it again gives equal selects."""
-    return "\nUNION ALL\n".join(select_text(select) for select in query.selects)
+    times = {view.name: view.stream.time for view in query.views}
+    views = [f"{_name(view.name)} AS ({select_text(_with_result_time(view.select, times))})" for view in query.views]
+    selects = "\nUNION ALL\n".join(select_text(_with_result_time(select, times)) for select in query.selects)
+    return f"WITH {', '.join(views)}\n{selects}" if views else selects
+
+
+def _with_result_time(select: Select, times: Mapping[str, str]) -> Select:
+    """The event time of views by its name in SQL."""
+    time_of = {i.alias: times[i.stream] for i in select.inputs if i.stream in times}
+    if not time_of:
+        return select
+
+    def rename(node: exp.Expression) -> exp.Expression:
+        is_time = isinstance(node, exp.Column) and time_of.get(node.table) == node.name
+        return exp.column(RESULT_TIME, table=node.text("table"), quoted=True) if is_time else node
+
+    def renamed(expressions: Iterable[exp.Expression]) -> tuple[exp.Expression, ...]:
+        return tuple(e.transform(rename) for e in expressions)
+
+    items = tuple(replace(item, expr=item.expr.transform(rename)) for item in select.items)
+    where, group_by, having = renamed(select.where), renamed(select.group_by), renamed(select.having)
+    return replace(select, where=where, items=items, group_by=group_by, having=having)
 
 
 def select_text(select: Select) -> str:

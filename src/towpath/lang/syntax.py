@@ -12,6 +12,8 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
 from towpath.lang.dialect import BadWindow, ForeignWord, TowpathDialect, TowpathParser
 from towpath.lang.foreign import FOREIGN
+from towpath.lang.statements import DialectStatement, unwrap
+from towpath.lang.table_windows import UnsupportedSpelling
 from towpath.lang.underline import Problems
 
 LONGEST_TEXT = 100_000
@@ -19,7 +21,7 @@ LONGEST_TEXT = 100_000
 # it is read, so there is room for the deepest nesting wherever that is.
 MOST_CALLS = 10_000
 sys.setrecursionlimit(max(sys.getrecursionlimit(), MOST_CALLS))
-STARTS = (TokenType.SELECT, TokenType.L_PAREN)
+STARTS = (TokenType.SELECT, TokenType.L_PAREN, TokenType.WITH)
 AFTER_NO_COMMA = (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM)
 # A quote or comment that is closed, or what is neither. A closing quote stands alone, a doubled one is text.
 # Without possessive quantifiers, which the `re` of Python 3.11.2 (Debian 12) gets wrong.
@@ -30,21 +32,35 @@ _CLOSED = re.compile(
 )
 
 
-def read(sql: str, problems: Problems) -> exp.Expr | None:
-    """The tree of the only statement in the text, or None after noting the problem."""
+def read(sql: str, problems: Problems) -> tuple[DialectStatement, exp.Expr] | None:
+    """The only statement in the text and the tree of its SELECT, or None after noting the problem."""
     if len(sql) > LONGEST_TEXT:
         problems.add((0, 1), f"the text has {len(sql)} characters, at most {LONGEST_TEXT} are allowed")
         return None
     if _holds_no_text(sql, problems):
         return None
     tokens = _tokens(sql, problems)
-    if tokens is None or not _one_select(tokens, sql, problems):
+    if tokens is None:
         return None
+    try:
+        statement = unwrap(tokens)
+    except UnsupportedSpelling as error:
+        problems.add(error.place, error.message, error.hint)
+        return None
+    if not _one_select(statement.tokens, sql, problems):
+        return None
+    tree = _tree(statement.tokens, sql, problems)
+    return None if tree is None else (statement, tree)
+
+
+def _tree(tokens: list[Token], sql: str, problems: Problems) -> exp.Expr | None:
     parser = TowpathParser(ErrorLevel.IMMEDIATE, error_message_context=len(sql), dialect=TowpathDialect())
     try:
         return parser.parse(tokens, sql)[0]
     except ParseError as error:
         _syntax_problem(error, sql, problems)
+    except UnsupportedSpelling as error:
+        problems.add(error.place, error.message, error.hint)
     except BadWindow as error:
         _note(error.message, *error.place, sql, problems)
     except ForeignWord as error:
@@ -99,10 +115,6 @@ def _one_select(tokens: list[Token], sql: str, problems: Problems) -> bool:
             problems.add(place, "a query is one statement, here begins another", "make it a query of its own")
             return False
     first = tokens[0]
-    if first.token_type == TokenType.WITH:
-        hint = "write the inner SELECT as a derived table, FROM (SELECT ...) AS name, or make it a query of its own"
-        problems.add((first.start, first.end + 1), "WITH is not supported", hint)
-        return False
     if first.token_type not in STARTS:
         word = sql[first.start : first.end + 1].split()[0]
         problems.add((first.start, first.start + len(word)), f"a query starts with SELECT, not with {word}")
@@ -126,6 +138,8 @@ def _note(description: str, start: int, end: int, sql: str, problems: Problems) 
 def _in_words(description: str, found: str, last: bool) -> str:
     if description.startswith("Required keyword") or "Expected table name" in description:
         return f"the query ends too early, after {found}" if last else f"something is missing around {found}"
+    if "following CTE" in description:
+        return "a SELECT has to follow what WITH names"
     if "Invalid expression" in description:
         return f"did not expect {found} here"
     wanted = re.sub(r"^Expect(ing|ed) ", "expected ", description).rstrip(".")

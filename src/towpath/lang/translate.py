@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from towpath.lang.budget import DEEPEST, Budget, levels
-from towpath.lang.functions import AGGREGATES, SCALARS, case, refusal
+from towpath.lang.functions import AGGREGATES, SCALARS, BadArgument, case, refusal
 from towpath.lang.literals import cast, is_string, moment, moment_example, number, type_of_name
 from towpath.lang.refusals import refuse_expression
 from towpath.lang.typing import Unknown
@@ -118,8 +118,24 @@ class Translator:
 
     def _in(self, node: exp.Expr) -> exp.Expression:
         if not node.expressions:
-            return self._wrong(node, "IN needs a list of literals", "write IN (1, 2, 3); join streams in FROM")
+            return self._wrong(node, "IN needs a list of literals", "IN (SELECT ...) is missing")
         return exp.In(this=self(node.this), expressions=[self(e) for e in node.expressions])
+
+    def _alike(self, node: exp.Expr) -> exp.Expression:
+        """IS [NOT] DISTINCT FROM; beside NULL it is IS NULL."""
+        sides = [node.this, node.args["expression"]]
+        if any(isinstance(side, exp.Null) for side in sides):
+            values = [side for side in sides if not isinstance(side, exp.Null)] or sides[:1]
+            alike: exp.Expression = exp.Is(this=self(values[0]), expression=exp.Null())
+        else:
+            alike = exp.NullSafeEQ(this=self(sides[0]), expression=self(sides[1]))
+        return exp.Not(this=alike) if isinstance(node, exp.NullSafeNEQ) else alike
+
+    def _ilike(self, node: exp.Expr) -> exp.Expression:
+        pattern = node.args["expression"]
+        if not is_string(pattern):
+            return self._wrong(pattern, "ILIKE needs a text in quotes")
+        return exp.Like(this=exp.Lower(this=self(node.this)), expression=exp.Literal.string(pattern.name.lower()))
 
     def _like(self, node: exp.Expr) -> exp.Expression:
         pattern = node.args["expression"]
@@ -161,6 +177,8 @@ class Translator:
     def _call(self, node: exp.Expr) -> exp.Expression:
         name = node.name
         arguments = list(node.expressions)
+        if name.lower() == "position" and len(arguments) == 1 and isinstance(arguments[0], exp.In):
+            name, arguments = "strpos", _looked_for(arguments[0])
         if name.lower() in AGGREGATES:
             return self._aggregate(node, name.lower(), arguments)
         function = SCALARS.get(name.lower())
@@ -168,9 +186,21 @@ class Translator:
             return self._wrong(node, *refusal(name))
         if len(arguments) < function.least or (function.most is not None and len(arguments) > function.most):
             return self._wrong(node, f"{name} takes {function.arity}, got {len(arguments)}")
-        return function.build([self(a) for a in arguments])
+        try:
+            return function.build([self(a) for a in arguments])
+        except BadArgument as error:
+            return self._wrong(arguments[error.place], error.message, error.hint)
 
-    def _aggregate(self, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> exp.Expression:
+    def _filter(self, node: exp.Expr) -> exp.Expression:
+        """What the condition is not true for is NULL, which no aggregate counts."""
+        call, where = node.this, node.args["expression"]
+        if not isinstance(call, exp.Anonymous) or call.name.lower() not in AGGREGATES:
+            return self._refuse(node)
+        return self._aggregate(call, call.name.lower(), list(call.expressions), where.this)
+
+    def _aggregate(
+        self, node: exp.Expr, name: str, arguments: list[exp.Expr], where: exp.Expr | None = None
+    ) -> exp.Expression:
         if len(arguments) != 1:
             hint = "write count(*) to count all tuples" if name == "count" else ""
             return self._wrong(node, f"{name} takes 1 argument, got {len(arguments)}", hint)
@@ -178,17 +208,25 @@ class Translator:
         outer, self._resolve = self._resolve, self._resolve_inside
         try:
             if name == "count" and isinstance(argument, exp.Star):
-                return exp.Count(this=exp.Star())
+                return exp.Count(this=self._where(exp.Literal.number(1), where) if where else exp.Star())
             if name == "count" and isinstance(argument, exp.Distinct):
-                return self._count_distinct(argument)
-            return AGGREGATES[name].build([self(argument)])
+                return self._count_distinct(argument, where)
+            return AGGREGATES[name].build([self._where(self(argument), where)])
         finally:
             self._resolve = outer
 
-    def _count_distinct(self, node: exp.Distinct) -> exp.Expression:
+    def _where(self, value: exp.Expression, condition: exp.Expr | None) -> exp.Expression:
+        return value if condition is None else case([(self(condition), value)], None)
+
+    def _count_distinct(self, node: exp.Distinct, where: exp.Expr | None) -> exp.Expression:
         if len(node.expressions) != 1:
             return self._wrong(node, f"count(DISTINCT) takes 1 argument, got {len(node.expressions)}")
-        return exp.Count(this=exp.Distinct(expressions=[self(node.expressions[0])]))
+        return exp.Count(this=exp.Distinct(expressions=[self._where(self(node.expressions[0]), where)]))
+
+
+def _looked_for(node: exp.In) -> list[exp.Expr]:
+    """The two texts of position(x IN text), which reads like a condition."""
+    return [node.args.get("field") or exp.Tuple(expressions=node.expressions), node.this]
 
 
 @dataclass(frozen=True)
@@ -216,6 +254,9 @@ _RULES: dict[type[exp.Expr], Rule] = {
     exp.Between: _rule(Translator._between, "this low high symmetric negate"),
     exp.In: _rule(Translator._in, "this expressions query unnest field negate"),
     exp.Like: _rule(Translator._like, "this expression negate"),
+    exp.ILike: _rule(Translator._ilike, "this expression negate"),
+    **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), _rule(Translator._alike, "this expression negate")),
+    exp.Filter: _rule(Translator._filter, "this expression"),
     exp.Case: _rule(Translator._case, "this ifs default"),
     exp.Cast: _rule(Translator._cast, "this to format"),
     exp.Anonymous: _rule(Translator._call, "this expressions"),

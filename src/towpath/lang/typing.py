@@ -188,12 +188,6 @@ class Typer:
                 self._report(node, message, "make them alike with CAST")
         return left
 
-    def _in(self, node: exp.Expression) -> Type:
-        for value in node.expressions:
-            if not is_constant(value) and not isinstance(value, Unknown | exp.Null):
-                self._report(value, f"IN needs a list of literals, got {self._text(value)}", "use OR instead")
-        return self._comparison(node)
-
     def _is_null(self, node: exp.Expression) -> Type:
         self.of(node.this)
         return Type.BOOLEAN
@@ -240,18 +234,17 @@ class Typer:
 
 
 _DECIMALS = frozenset(str(n) for n in range(16))
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.NullSafeEQ)
 
 _RULES: dict[type[exp.Expr], Callable[[Typer, exp.Expression], Type | None]] = {
     **dict.fromkeys((exp.Add, exp.Sub, exp.Mul), Typer._arithmetic),
     **dict.fromkeys(_COMPARISONS, Typer._comparison),
-    **dict.fromkeys((exp.Abs, exp.Round), Typer._same_number),
+    **dict.fromkeys((exp.Abs, exp.Round, exp.Sign), Typer._same_number),
     **dict.fromkeys((exp.Min, exp.Max), Typer._extreme),
     **dict.fromkeys((exp.Coalesce, exp.Least, exp.Greatest), Typer._listed),
     exp.Neg: Typer._negation,
     exp.Sum: Typer._sum,
     exp.Count: Typer._count,
-    exp.In: Typer._in,
     exp.Is: Typer._is_null,
     exp.Case: Typer._case,
     exp.Nullif: Typer._nullif,

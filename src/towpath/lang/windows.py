@@ -12,6 +12,10 @@ from towpath.lang.scope import ScopedInput
 from towpath.lang.underline import Problems
 
 _EXAMPLE = "[RANGE 10 SECONDS]"
+_UNBOUNDED = (
+    "joins over all time, which keep every tuple for ever, are missing; "
+    f"{{}} {_EXAMPLE} meets only tuples up to 10 seconds after its own"
+)
 
 
 def read_windows(
@@ -25,9 +29,9 @@ def read_windows(
         return sources[0].inputs, _single(sources[0], aggregate, problems)
     joined = tuple(replace(i, range_us=s.range_us) for s in sources for i in s.inputs)
     for source in sources:
-        if source.range_us is None and isinstance(source.node, exp.Table):
-            message = f"in a join every input needs a window, {source.alias} has none"
-            problems.add(source.node, message, f"write {problems.text(source.node)} {_EXAMPLE}")
+        if source.range_us is None and isinstance(source.node, exp.Table | exp.Subquery):
+            message = f"in a join every input needs a window, {source.alias or 'a derived table'} has none"
+            problems.add(source.node, message, _UNBOUNDED.format(_shown(source, problems)))
     if aggregate:
         return joined, _over_join(sources, problems)
     for source in sources:
@@ -38,8 +42,8 @@ def read_windows(
 
 def _single(source: ScopedInput, aggregate: bool | None, problems: Problems) -> Window | None:
     if aggregate and source.range_us is None and not isinstance(source.node, Windowed):  # else it was refused
-        what = "(SELECT ...)" if source.derived else problems.text(source.node)
-        hint = f"write FROM {what} {_EXAMPLE} for one result per 10 seconds"
+        windowed = f"{_shown(source, problems)} {_EXAMPLE}"
+        hint = f"updating results over all time are missing; {windowed} gives one result per 10 seconds"
         problems.add(source.node, "an aggregate needs a window", hint)
     if aggregate is False and source.range_us is not None:
         message = "a window does nothing here: nothing is joined or aggregated"
@@ -71,3 +75,7 @@ def _over_join(sources: list[ScopedInput], problems: Problems) -> Window | None:
 
 def _range_of(source: ScopedInput) -> str:
     return window(source.range_us or 0, None)
+
+
+def _shown(source: ScopedInput, problems: Problems) -> str:
+    return "(SELECT ...)" if isinstance(source.node, exp.Subquery) else problems.text(source.node)

@@ -85,7 +85,7 @@ def _inputs(problem: Problem, placement: Placement) -> Iterator[Violation]:
     sources, targets = columns.home[producers], columns.home[readers]
     for n in np.flatnonzero(runs[targets] & ~runs[sources]):
         source, target = problem.fragments[sources[n]], problem.fragments[targets[n]]
-        if source.query != target.query:  # else the query is partly placed, and was told so
+        if source.query != target.query:  # else the query is partly placed, and is reported so
             text = f"reads {columns.operators[producers[n]].name} of query {source.query}, which runs nowhere"
             yield Violation("input", f"fragment {target.name}", text)
 

@@ -230,7 +230,7 @@ def _pinned(problem: Problem) -> Iterator[Violation]:
 
 
 def _cycles(problem: Problem) -> Iterator[Violation]:
-    """Also operators that only read from a cycle are in what is told: without it they would have no rate."""
+    """Also operators that only read from a cycle are in the message: without it they would have no rate."""
     columns = index(problem)
     reached = np.zeros(len(columns.operators), bool)
     for level in columns.levels:

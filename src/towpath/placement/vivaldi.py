@@ -86,15 +86,3 @@ def embed(sample: Sample, nodes: int, rounds: int = 400, seed: int = 0) -> Coord
             others = (everyone + rng.integers(1, nodes, nodes)) % nodes
             found.measure(everyone, others, sample(everyone, others))
     return found
-
-
-def relative_error(found: Coordinates, sample: Sample, pairs: int = 20_000, seed: int = 0) -> float:
-    """The median of |predicted - measured| / measured over random pairs whose latency is known."""
-    rng, count = np.random.default_rng([seed, 9]), len(found.points)
-    nodes, others = rng.integers(0, count, pairs), rng.integers(0, count, pairs)
-    latency = sample(nodes, others)
-    known = np.isfinite(latency) & (latency > 0) & (nodes != others)
-    nodes, others, latency = nodes[known], others[known], latency[known]
-    if not len(latency):
-        return float("nan")
-    return float(np.median(np.abs(found.distance(nodes, others) - latency) / latency))

@@ -1,9 +1,12 @@
 """Cuts a query between its operators: the lower part becomes a stream of its own, which the upper part reads.
 
-Such a *derived* stream is carried by a link, so the two parts may sit on different nodes and move by themselves. An
-aggregate is cut off the join below it. Filters and projections stay where they are: they cost nothing beside a hop.
+Such a *derived* stream is carried by a link, so the two parts may sit on different nodes and move by themselves. What a
+query reads as a view is always one. An aggregate is cut off the join below it if that is asked for. Filters and
+projections stay where they are: they cost nothing beside a hop.
 
-The name of a derived stream says what it is, so queries that have a lower part in common share it.
+The name of a derived stream says what it is, so queries that have a lower part in common share it. Those that are made
+of derived streams themselves are a level higher, and streams of different levels are not of one class: a carrier that
+reads a level and makes the next one would wait for itself.
 """
 
 from __future__ import annotations
@@ -21,11 +24,10 @@ from towpath.plan.build import build, optimise
 from towpath.plan.estimate import rate
 from towpath.plan.fragments import PlanFragment, fragments
 from towpath.plan.operators import ColumnRef, LogicalOperator, branches
-from towpath.plan.pipeline import Pipeline, pipelines
-from towpath.schema import LINK, Catalog, Column, Stream, Type
+from towpath.plan.pipeline import Output, Pipeline, pipelines
+from towpath.schema import LINK, Catalog, Column, Stream, Type, level, result_time
 
 ALIAS = "derived"
-TIME = "result_time"
 
 _E = TypeVar("_E", bound=exp.Expression)
 
@@ -62,20 +64,55 @@ def fragmented(query: Query, catalog: Catalog, fragmenter: str) -> tuple[Logical
 
 def plan(query: Query, catalog: Catalog, fragmenter: str = WHOLE) -> Plan:
     """Of those ways to cut, a run has WHOLE and CUT."""
+    found: dict[str, Derived] = {}
+    if query.views:
+        query, catalog = _over_views(query, catalog, found)
     tree, pieces = fragmented(query, catalog, fragmenter)
     whole = pipelines(tree, catalog)
-    found: dict[str, Derived] = {}
     selects = []
     for select, branch in zip(query.selects, branches(tree), strict=True):
         if _is_cut(branch, pieces):
             derived, select = _cut(query, select, catalog)
             found[derived.stream.name] = derived
         selects.append(select)
-    if not found:
-        return Plan(tree, pieces, whole)
+    if tuple(selects) == query.selects:
+        return Plan(tree, pieces, whole, tuple(found.values()))
     known = {**catalog, **{name: derived.stream for name, derived in found.items()}}
     top = optimise(build(replace(query, selects=tuple(selects))), known)
-    return Plan(tree, pieces, pipelines(top, known), tuple(found.values()), whole)
+    return Plan(tree, pieces, pipelines(top, known), tuple(found.values()), () if query.views else whole)
+
+
+def _over_views(query: Query, catalog: Catalog, found: dict[str, Derived]) -> tuple[Query, Catalog]:
+    """The query over derived streams instead of its views, and all that it reads."""
+    known = dict(catalog)
+    names: dict[str, str] = {}
+    for view in query.views:
+        select = _reading(view.select, names)
+        lower, pipeline = _planned(query, select, known)
+        derived = _derived(select, view.stream.time, lower, pipeline, known)
+        names[view.name] = derived.stream.name
+        known[derived.stream.name] = derived.stream
+        found[derived.stream.name] = derived
+    return replace(query, selects=tuple(_reading(select, names) for select in query.selects)), known
+
+
+def _reading(select: Select, names: Mapping[str, str]) -> Select:
+    return replace(select, inputs=tuple(replace(i, stream=names.get(i.stream, i.stream)) for i in select.inputs))
+
+
+def _derived(select: Select, time: str, tree: LogicalOperator, pipeline: Pipeline, catalog: Catalog) -> Derived:
+    """The stream that a SELECT with the columns v0, v1, ... makes."""
+    text = f"{pipeline.signature} {[o.column if o.kind == 'column' else _text(o) for o in pipeline.outputs]}"
+    name = f"{LINK}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    columns = tuple(Column(item.name, item.type) for item in select.items)
+    made = Stream(name, (*columns, Column(time, Type.TIMESTAMP)), time, rate=rate(tree, catalog), origin=LINK)
+    return Derived(made, pipeline)
+
+
+def _text(output: Output) -> str:
+    bound = output.bound
+    values = "" if bound is None else f"{bound.slot.text} {bound.values}"
+    return f"{output.kind} {'' if output.slot is None else output.slot.text} {values}"
 
 
 def _is_cut(branch: LogicalOperator, pieces: tuple[PlanFragment, ...]) -> bool:
@@ -91,12 +128,10 @@ def _cut(query: Query, select: Select, catalog: Catalog) -> tuple[Derived, Selec
     order = sorted(range(len(needed)), key=lambda n: pipeline.outputs[n].column or ("", ""))
     lower = replace(lower, items=_items([needed[n] for n in order], select, catalog))
     plan, pipeline = _planned(query, lower, catalog)
-    columns = tuple(Column(item.name, item.type) for item in lower.items)
-    text = f"{pipeline.signature} {[output.column for output in pipeline.outputs]}"
-    name = f"{LINK}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    stream = Stream(name, (*columns, Column(TIME, Type.TIMESTAMP)), TIME, rate=rate(plan, catalog), origin=LINK)
+    time = result_time(1 + max(level(catalog[i.stream]) for i in lower.inputs))
+    derived = _derived(lower, time, plan, pipeline, catalog)
     renamed = {needed[n]: item.name for n, item in zip(order, lower.items, strict=True)}
-    return Derived(stream, pipeline), _upper(select, stream, renamed)
+    return derived, _upper(select, derived.stream, renamed)
 
 
 def _planned(query: Query, select: Select, catalog: Catalog) -> tuple[LogicalOperator, Pipeline]:

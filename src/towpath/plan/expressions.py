@@ -17,6 +17,7 @@ FLIPPED: dict[type[exp.Expr], type[exp.Expression]] = {
     exp.GTE: exp.LTE,
     exp.EQ: exp.EQ,
     exp.NEQ: exp.NEQ,
+    exp.NullSafeEQ: exp.NullSafeEQ,
 }
 
 

@@ -42,7 +42,16 @@ MOST_CONDITIONS = 16
 # More constants than this are left in the shape: each would be a column of the table, for all queries of the carrier.
 MOST_CONSTANTS = 64
 # Of the type of their operands, so it matters which type a constant among those has.
-OF_OPERANDS_TYPE = (exp.If, exp.Case, exp.Coalesce, exp.Least, exp.Greatest, exp.Nullif, exp.Abs, exp.Round)
+OF_OPERANDS_TYPE = (exp.If, exp.Case, exp.Coalesce, exp.Least, exp.Greatest, exp.Nullif, exp.Abs, exp.Round, exp.Sign)
+
+# Spark or Polars wants to know these when it plans.
+IN_SHAPE = {
+    (exp.Round, "decimals"),
+    *((exp.Pad, key) for key in ("expression", "fill_pattern")),
+    *((exp.SplitPart, key) for key in ("delimiter", "part_index")),
+    (exp.Repeat, "times"),
+    *((exp.Replace, key) for key in ("expression", "replacement")),
+}
 
 
 class Grouped(exp.Expression):
@@ -274,8 +283,8 @@ class _Lifter:
             self.types.append(found[1])
             return self._parameter(node)
         for key, child in list(node.args.items()):
-            if isinstance(node, exp.Round) and key == "decimals":
-                continue  # Spark wants to know the number of digits when it plans
+            if (type(node), key) in IN_SHAPE:
+                continue
             if isinstance(child, exp.Expression):
                 node.set(key, self.visit(child))
             elif isinstance(child, list):

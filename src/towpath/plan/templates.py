@@ -148,7 +148,7 @@ def _some_pipeline(template: Template) -> Pipeline:
 
 
 def numbered(slots: Iterable[Slot]) -> tuple[Slot, ...]:
-    """Slots that can be told apart: a shape used twice with other constants needs two places."""
+    """Slots that can be distinguished: a shape used twice with other constants needs two places."""
     seen: dict[Slot, int] = {}
     result = []
     for slot in slots:

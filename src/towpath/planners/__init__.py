@@ -49,13 +49,13 @@ def use(folder: Path) -> None:
     taken = sorted(set(_names([path])) & set(_names(__path__)))
     if taken:
         mistakes = [errors.Mistake(f"{path}/{name}.py", "a planner of that name exists", "rename it") for name in taken]
-        raise PlannerError("planners cannot be told apart", mistakes)
+        raise PlannerError("planners cannot be distinguished", mistakes)
     __path__.append(path)
 
 
 def available() -> tuple[str, ...]:
     """The names of all planners, those in the folders that the environment names included."""
-    # Read here and not on import, so that a wrong folder is told as an error of the command that asks for planners.
+    # Read here and not on import, so that a wrong folder is reported as an error of the command that asks for planners.
     for folder in filter(None, os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)):
         use(Path(folder))
     return tuple(_names(__path__))
@@ -75,7 +75,7 @@ def lacking() -> dict[str, MissingPackageError]:
     for name in available():
         try:
             importlib.import_module(f"{__name__}.{name}")
-        except Exception as error:  # whatever else a user's file raises is told by `get`
+        except Exception as error:  # whatever else a user's file raises is reported by `get`
             if lack := _lack(name, error):
                 found[name] = lack
     return found
@@ -94,7 +94,7 @@ def get(name: str) -> Planner:
         raise UnknownNameError(f"{name} is not a known planner; {meant(name, available())}")
     try:
         module = importlib.import_module(f"{__name__}.{name}")
-    except Exception as error:  # the file is the user's: whatever it raises is told
+    except Exception as error:  # the file is the user's: whatever it raises is reported
         if lack := _lack(name, error):
             raise lack from error
         mistake = errors.Mistake(name, f"cannot be loaded: {type(error).__name__}: {error}", "correct its file")

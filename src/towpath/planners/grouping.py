@@ -26,7 +26,7 @@ def plan(problem: Problem, options: Options) -> Placement:
     every = problem.cluster.nodes
     nodes = [node.name for node in every if node.cpu > 0] or [node.name for node in every]
     placed = dict(problem.pinned)
-    tree = _Tree(problem, placed)
+    tree = _FragmentTree(problem, placed)
     count = Counter({node: 0 for node in nodes})
     for name, node in problem.pinned.items():
         count[node] += tree.size(name)
@@ -40,7 +40,7 @@ def plan(problem: Problem, options: Options) -> Placement:
     return with_copies(problem, {fragment.name: placed[fragment.name] for fragment in problem.fragments})
 
 
-class _Tree:
+class _FragmentTree:
     """The fragments of all queries, who reads whom, and what is placed so far (`placed` grows meanwhile)."""
 
     def __init__(self, problem: Problem, placed: Mapping[str, str]) -> None:

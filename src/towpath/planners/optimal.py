@@ -27,7 +27,7 @@ class Options:
 
 
 @dataclass
-class _Tree:
+class _PullTree:
     """Fragments with what pulls at them: `own` is what each node would cost by streams and sinks alone."""
 
     own: dict[str, Floats]
@@ -58,7 +58,7 @@ def plan(problem: Problem, options: Options) -> Placement:
     return Placement.single({name: problem.cluster.nodes[node].name for name, node in chosen.items()})
 
 
-def _solve(tree: _Tree, root: str, matrix: Floats, chosen: dict[str, int]) -> None:
+def _solve(tree: _PullTree, root: str, matrix: Floats, chosen: dict[str, int]) -> None:
     order, parent = [root], {root: (root, 0.0)}
     for name in order:
         for other, rate in tree.edges.get(name, {}).items():
@@ -91,9 +91,9 @@ def _latency_matrix(problem: Problem) -> Floats:
     return np.where(np.isnan(matrix), np.inf, matrix)
 
 
-def _pulls(problem: Problem, matrix: Floats) -> _Tree:
+def _pulls(problem: Problem, matrix: Floats) -> _PullTree:
     position = problem.cluster.position
-    tree = _Tree({f.name: np.zeros(len(matrix)) for f in problem.fragments})
+    tree = _PullTree({f.name: np.zeros(len(matrix)) for f in problem.fragments})
     for flow in flows(problem):
         stream = problem.stream.get(flow.producer)
         if stream is not None and stream.node != EVERYWHERE:

@@ -21,14 +21,15 @@ RESPECTS = {"structure", "resources"}
 @dataclass(frozen=True)
 class Options:
     epoch: int = 50  # queries that are planned together
-    seconds: float = 0.0  # of the processor, to search for a placement of an epoch; 0: to the end
+    branches: int = 20  # of the tree that is searched for each epoch, at most; 0: all. The same answer in every run
+    seconds: float = 0.0  # of the processor, to search for a placement of an epoch; 0: as long as that takes
     gap: float = 1e-4  # of the objective, to the best possible: closer is not looked for
 
 
 def plan(problem: Problem, options: Options) -> Placement:
     fragments = of_problem(problem)
     balance = replace(RULES, weights=replace(weights_for(problem.cluster), cpu=0.0))
-    soda = Soda(fragments.system, SolveLimits(options.seconds, options.gap), balance)
+    soda = Soda(fragments.system, SolveLimits(options.seconds, options.gap, branches=options.branches), balance)
     refused = {q.name: "asks for copies, which this planner cannot place" for q in problem.queries if q.copies > 1}
     names = [query.name for query in problem.queries if query.name not in refused]
     size = max(options.epoch, 1)

@@ -23,7 +23,8 @@ RESPECTS = {"structure", "resources"}
 @dataclass(frozen=True)
 class Options:
     batch: int = 1  # queries to plan at once
-    seconds: float = 0.0  # of the processor, to search for each query; 0: to the end, the same answer in every run
+    branches: int = 200  # of the tree that is searched for each query, at most; 0: all. The same answer in every run
+    seconds: float = 0.0  # of the processor, to search for each query; 0: as long as that takes
     gap: float = 1e-4  # of the objective, to the best possible: closer is not looked for
 
 
@@ -32,7 +33,7 @@ def plan(problem: Problem, options: Options) -> Placement:
     allocation = Allocation()
     refused = {q.name: "asks for copies, which this planner cannot place" for q in problem.queries if q.copies > 1}
     size = max(options.batch, 1)
-    limits = SolveLimits(options.seconds * size, options.gap)
+    limits = SolveLimits(options.seconds * size, options.gap, branches=options.branches)
     names = [query.name for query in problem.queries if query.name not in refused]
     for first in range(0, len(names), size):
         group = _with_inputs(fragments, names[first : first + size], allocation, refused)
@@ -58,7 +59,7 @@ def _with_inputs(
 
 def _reason(fragments: Fragments, outcome: AdmissionOutcome, request: StreamRequest, limits: SolveLimits) -> str:
     if outcome.status == "out of time":
-        return "no place was found for it in time; allow more seconds"
+        return "no place was found for it in time; allow more branches or seconds"
     short = binding(fragments.system, outcome.allocation, request, limits, RULES)
     if not short:
         return "it would take more of several resources at once"

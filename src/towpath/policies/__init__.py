@@ -3,7 +3,7 @@
 The first line of a policy's docstring is its help; it has `Options`, a frozen dataclass of its settings, and
 `actors(problem, placement, options)`, which answers with the actors of runtime/actors.py. LIVE is optional: other
 defaults of its options for a job that runs on Spark, where a move takes seconds and a measurement many micro-batches.
-So is `reported(actors)`: after a run, what its actors were told, a row for each value.
+So is `reported(actors)`: after a run, the values that were reported to its actors, a row for each value.
 """
 
 from __future__ import annotations

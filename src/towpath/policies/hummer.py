@@ -11,17 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from towpath.placement.cluster import Cluster
-from towpath.placement.flows import with_statistics
 from towpath.placement.problem import Placement, Problem
-from towpath.placement.statistics import OperatorStatistics, Statistics
 from towpath.planners import hummer as planner
-from towpath.policies.replan import differences
+from towpath.policies._central import CentralActor, alone
 from towpath.runtime.actors import (
     Actors,
     Measured,
     Move,
-    MoveDone,
-    MoveFailed,
     NeedNode,
     NodeJoined,
     NodeLost,
@@ -29,13 +25,10 @@ from towpath.runtime.actors import (
     PolicyEvent,
     PolicyInstruction,
     ReleaseNode,
-    Started,
-    Wake,
-    Woken,
+    moves_between,
 )
 
 ADDRESS = "optimiser"
-OPTIMISE = "optimise"
 LIVE = {"seconds": 2.0}  # the job waits for it
 
 
@@ -69,52 +62,35 @@ class Options:
 
 
 def actors(problem: Problem, placement: Placement, options: Options) -> Actors:
-    nodes = [node.name for node in problem.cluster.nodes]
-    optimiser = Optimiser(problem, placement, options)
-    return Actors((optimiser,), dict.fromkeys(nodes, ADDRESS), options.window, take_nodes=True)
+    return alone(Optimiser(problem, placement, options), problem, options.window, take_nodes=True)
 
 
-class Optimiser:
+class Optimiser(CentralActor):
     def __init__(self, problem: Problem, placement: Placement, options: Options) -> None:
-        self.address = ADDRESS
-        self._problem = problem
-        self._placement = placement
+        super().__init__(ADDRESS, problem, placement, options.every)
         self._options = options
         self._workers = {node.name for node in problem.cluster.nodes if node.cpu > 0}
-        self._streams: dict[str, float] = {}
-        self._operators: dict[str, OperatorStatistics] = {}
         self._stress: dict[str, float] = {}  # by node, as it was measured last
         self._lost: set[str] = set()
-        self._moving: set[str] = set()
         self._waiting: list[Move] = []  # the rest of what the last search wants
 
     def handle(self, event: PolicyEvent) -> Sequence[PolicyInstruction]:
         match event:
-            case Started(at):
-                return [Wake(at + self._options.every, OPTIMISE)]
             case Measured(_, statistics):
-                self._streams |= statistics.streams
-                self._operators |= statistics.operators
                 self._stress |= {node: seen.load for node, seen in statistics.nodes.items() if node in self._workers}
-            case Woken(at):
-                return [*self._optimise(at), Wake(at + self._options.every, OPTIMISE)]
-            case MoveDone(_, fragment, source, target):
-                self._moving.discard(fragment)
-                self._placement = self._placement.moved(fragment, source, target)
-            case MoveFailed(_, fragment, source, target, reason):
-                self._moving.discard(fragment)
-                self._waiting = []  # things are not as they were thought to be
-                return [Note(f"{fragment} stays on {source}, did not go to {target}: {reason}")]
             case NodeLost(_, node):
                 self._lost.add(node)
-                self._waiting = []
                 self._stress.pop(node, None)
+                self._give_up()
             case NodeJoined(_, node):
                 self._lost.discard(node.name)
-                self._waiting = []
-        return []
+                self._give_up()
+        return super().handle(event)
 
-    def _optimise(self, at: float) -> list[PolicyInstruction]:
+    def _give_up(self) -> None:
+        self._waiting = []
+
+    def _plan(self, at: float) -> list[PolicyInstruction]:
         options = self._options
         if self._moving:
             return [Note(f"no new search: {len(self._moving)} moves of the last one are under way")]
@@ -128,7 +104,7 @@ class Optimiser:
             return [NeedNode(next(iter(found.placement.refused.values())))]
         if not found.begun - found.cost > options.gain * abs(found.begun):
             return [Note(f"F stays {found.begun:.4g}: the best found is {found.cost:.4g}"), *self._release(problem)]
-        wanted = differences(
+        wanted = moves_between(
             self._placement, found.placement, f"F becomes {found.cost:.4g} instead of {found.begun:.4g}"
         )
         # What was on a lost node is brought back by whoever runs the job, with its state.
@@ -142,9 +118,8 @@ class Optimiser:
         return list(some)
 
     def _measured(self, at: float) -> Problem:
-        """What was measured in place of what was estimated; nothing runs on a node that is lost."""
-        problem = with_statistics(self._problem, Statistics(at, 0.0, self._streams, self._operators))
-        return replace(problem, cluster=self._without(self._lost), current=self._placement)
+        """Nothing runs on a node that is lost."""
+        return replace(super()._measured(at), cluster=self._without(self._lost), current=self._placement)
 
     def _without(self, nodes: set[str]) -> Cluster:
         cluster = self._problem.cluster

@@ -7,39 +7,23 @@ old node and the new one work side by side.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from towpath.errors import Mistake, PolicyError
 from towpath.placement.costs.sqpr import SqprWeights, objective, weights_for
-from towpath.placement.flows import with_statistics
 from towpath.placement.problem import Placement, Problem
-from towpath.placement.statistics import OperatorStatistics, Statistics
-from towpath.policies.replan import differences
+from towpath.policies._central import CentralActor, alone
 from towpath.reuse.admission import SolveLimits
 from towpath.reuse.allocation import AllocatedRun, Allocation, use
 from towpath.reuse.check import resources
 from towpath.reuse.fragments import RULES, of_problem
 from towpath.reuse.replanning import Replanned, at_once, replan, to_replan
 from towpath.reuse.system import System
-from towpath.runtime.actors import (
-    Actors,
-    Measured,
-    Move,
-    MoveDone,
-    MoveFailed,
-    NeedNode,
-    Note,
-    PolicyEvent,
-    PolicyInstruction,
-    Started,
-    Wake,
-    Woken,
-)
+from towpath.runtime.actors import Actors, Move, NeedNode, Note, PolicyInstruction, moves_between
 
 ADDRESS = "planner"
-REPLAN = "replan"
-TOLD = 2  # of the queries that are planned again, in the reason of a move
+NAMED = 2  # of the queries that are planned again, in the reason of a move
 LIVE = {"seconds": 2.0}  # the job waits for it
 
 
@@ -58,47 +42,25 @@ def actors(problem: Problem, placement: Placement, options: Options) -> Actors:
     if options.queries < 1:
         mistake = Mistake("queries", f"expected at least 1, got {options.queries}")
         raise PolicyError("options of the policy sqpr", [mistake])
-    nodes = [node.name for node in problem.cluster.nodes]
-    return Actors((Planner(problem, placement, options),), dict.fromkeys(nodes, ADDRESS), options.window)
+    return alone(SqprActor(problem, placement, options), problem, options.window)
 
 
-class Planner:
+class SqprActor(CentralActor):
     def __init__(self, problem: Problem, placement: Placement, options: Options) -> None:
-        self.address = ADDRESS
-        self._problem = problem
-        self._placement = placement
+        super().__init__(ADDRESS, problem, placement, options.every)
         self._options = options
         self._loads: dict[str, float] = {}  # by operator and by stream, what was planned with
         self._bytes: dict[str, float] = {}
-        self._streams: dict[str, float] = {}
-        self._operators: dict[str, OperatorStatistics] = {}
         self._wanted: dict[str, Move] = {}  # by fragment, moves that have yet to begin
-        self._moving: set[str] = set()
         self._share = options.most_load  # of a node's cpu, what queries may take
         self._last = ""  # of the queries that were planned again
         first = of_problem(problem).system
         self._keep(first, first.request)
 
-    def handle(self, event: PolicyEvent) -> Sequence[PolicyInstruction]:
-        match event:
-            case Started(at):
-                return [Wake(at + self._options.every, REPLAN)]
-            case Measured(_, statistics):
-                self._streams |= statistics.streams
-                self._operators |= statistics.operators
-            case Woken(at):
-                return [*self._look(at), Wake(at + self._options.every, REPLAN)]
-            case MoveDone(at, fragment, source, target):
-                self._moving.discard(fragment)
-                self._placement = self._placement.moved(fragment, source, target)
-                return [] if self._moving else self._next_moves(at)
-            case MoveFailed(_, fragment, source, target, reason):
-                self._moving.discard(fragment)
-                self._wanted = {}  # things are not as they were thought to be
-                return [Note(f"{fragment} stays on {source}, did not go to {target}: {reason}")]
-        return []
+    def _give_up(self) -> None:
+        self._wanted = {}
 
-    def _look(self, at: float) -> list[PolicyInstruction]:
+    def _plan(self, at: float) -> list[PolicyInstruction]:
         if self._moving:
             return [Note(f"nothing is planned again: {len(self._moving)} moves of the last plan are under way")]
         self._share = self._options.most_load
@@ -126,9 +88,9 @@ class Planner:
         if not full and better < self._options.gain:
             names = ", ".join(some)
             return [*short, Note(f"{names} stay: planned again, the objective would be better by {better:.1%}")]
-        why = "; ".join(f"{name}: {reason}" for name, reason in list(some.items())[:TOLD])
-        self._wanted = {move.fragment: move for move in differences(self._placement, after, f"planned again, {why}")}
-        return [*short, *self._next_moves(at)]
+        why = "; ".join(f"{name}: {reason}" for name, reason in list(some.items())[:NAMED])
+        self._wanted = {move.fragment: move for move in moves_between(self._placement, after, f"planned again, {why}")}
+        return [*short, *self._go_on(at)]
 
     def _planned(self, system: System, current: Allocation, queries: Collection[str]) -> Replanned:
         limits = SolveLimits(self._options.seconds / len(queries))
@@ -143,7 +105,7 @@ class Planner:
         before, then = (-objective(measured, placement, costs) for placement in (self._placement, after))
         return (before - then) / before if before else 0.0
 
-    def _next_moves(self, at: float) -> list[PolicyInstruction]:
+    def _go_on(self, at: float) -> list[PolicyInstruction]:
         """Of what has yet to move, what there is room for on the way."""
         now = of_problem(self._measured(at))
         waiting: dict[AllocatedRun, list[Move]] = {}
@@ -161,10 +123,8 @@ class Planner:
         return list(moves)
 
     def _measured(self, at: float) -> Problem:
-        return self._limited(with_statistics(self._problem, Statistics(at, 0.0, self._streams, self._operators)))
-
-    def _limited(self, problem: Problem) -> Problem:
         """Nodes have what queries may take of them."""
+        problem = super()._measured(at)
         nodes = tuple(replace(node, cpu=node.cpu * self._share) for node in problem.cluster.nodes)
         return replace(problem, cluster=replace(problem.cluster, nodes=nodes), current=self._placement)
 

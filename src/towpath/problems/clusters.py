@@ -17,8 +17,8 @@ from towpath.problems.reading import ProblemReader
 
 def read(reader: ProblemReader, nodes: Any, network: Any) -> Cluster:
     if not nodes:
-        told = "is missing" if nodes is None else f"expected at least one, got {shown(nodes)}"
-        reader.refuse("nodes", told, "for example nodes: {n: {count: 32}}, or generate a topology")
+        problem = "is missing" if nodes is None else f"expected at least one, got {shown(nodes)}"
+        reader.refuse("nodes", problem, "for example nodes: {n: {count: 32}}, or generate a topology")
     made = _nodes(reader, nodes)
     return Cluster(made, _network(reader, network, len(made)))
 

@@ -175,7 +175,7 @@ def _validate(reader: ProblemReader, problem: Problem) -> None:
     if reader.lacks_a_table or not problem.cluster.nodes or not problem.streams:
         return  # whatever is missing there would be missed everywhere else
     violations = validate(problem)
-    if any(violation.kind == "name" for violation in violations):  # what follows from that is not worth telling
+    if any(violation.kind == "name" for violation in violations):  # what follows from that is not worth reporting
         violations = [v for v in violations if v.kind not in ("contradiction", "cycle")]
     for violation in violations:
         kind, name = _thing(violation.where, problem)

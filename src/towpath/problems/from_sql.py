@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
+from towpath.errors import Mistake, QueryError
 from towpath.lang import WINDOW, parse
 from towpath.placement.problem import Fragment, Operator, OperatorKind, PlacementStream
 from towpath.plan import operators as plans
@@ -38,7 +39,11 @@ def fragments(
     query: str, sql: str, fragmenter: str, known: Catalog, streams: Mapping[str, PlacementStream], costs: CostsEntry
 ) -> list[Fragment]:
     """Raises QueryError with everything wrong in the SQL."""
-    plan, pieces = fragmented(parse(sql, known, query), known, fragmenter)
+    checked = parse(sql, known, query)
+    if checked.views:
+        hint = "give each view a query of its own in the problem"
+        raise QueryError(f"{query} has a problem", [Mistake("", "a problem's SQL cannot read views", hint)])
+    plan, pieces = fragmented(checked, known, fragmenter)
     numbering = {id(op): n for n, op in enumerate(walk(plan))}
     writer = _Writer(query, numbering, known, streams, costs)
     made = []

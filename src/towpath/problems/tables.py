@@ -24,7 +24,7 @@ from towpath.errors import Mistake
 from towpath.placement.problem import OperatorKind
 from towpath.problems import units
 
-MOST_TOLD = 10  # mistakes of one column; a wrong column would fill the screen
+MOST_MISTAKES = 10  # mistakes of one column; a wrong column would fill the screen
 KINDS = (".parquet", ".csv")
 PROPERTY = "properties."  # a column of nodes with this prefix is a property of theirs
 
@@ -238,7 +238,7 @@ def _converted(given: list[Any], column: TableColumn, table: ProblemTable) -> tu
 
 
 def _some(mistakes: list[Mistake], table: str, column: str) -> list[Mistake]:
-    more = len(mistakes) - MOST_TOLD
+    more = len(mistakes) - MOST_MISTAKES
     if more <= 0:
         return mistakes
-    return [*mistakes[:MOST_TOLD], Mistake(f"{table}, {column}", f"and {more:,} more rows like these")]
+    return [*mistakes[:MOST_MISTAKES], Mistake(f"{table}, {column}", f"and {more:,} more rows like these")]

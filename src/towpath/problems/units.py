@@ -30,7 +30,7 @@ _SIZES = {
     **{f"{letter}B": Decimal(1000) ** power for letter, power in (("k", 1), ("K", 1), ("M", 2), ("G", 3), ("T", 4))},
     **{f"{letter}iB": Decimal(1024) ** power for power, letter in enumerate("KMGT", start=1)},
 }
-# The case of B and b tells bytes from bits; that of the prefix tells nothing.
+# The case of B and b distinguishes bytes from bits; that of the prefix means nothing.
 _BITS = {
     f"{prefix}bps": Decimal(1000) ** power / 8
     for prefix, power in (("", 0), ("k", 1), ("K", 1), ("m", 2), ("M", 2), ("g", 3), ("G", 3))

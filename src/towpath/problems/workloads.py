@@ -23,8 +23,8 @@ Workload = tuple[tuple[PlacementStream, ...], tuple[Fragment, ...], tuple[Placem
 
 def read(reader: ProblemReader, raw: Mapping[str, Any], cluster: Cluster) -> Workload:
     if not (given := raw.get("streams")):
-        told = "is missing" if given is None else f"expected at least one, got {shown(given)}"
-        reader.refuse("streams", told, "for example streams: {bids: {node: n1, rate: 250}}")
+        problem = "is missing" if given is None else f"expected at least one, got {shown(given)}"
+        reader.refuse("streams", problem, "for example streams: {bids: {node: n1, rate: 250}}")
     streams, known = _streams(reader, raw.get("streams"), cluster)
     costs = reader.checked(CostsEntry, raw.get("costs"), "costs") or CostsEntry()
     section = _Queries(reader, streams, known, costs)
@@ -174,5 +174,5 @@ def _inputs_first(fragment: Fragment) -> Fragment:
     try:
         order = tuple(own[name] for name in TopologicalSorter(graph).static_order())
     except CycleError:
-        return fragment  # told when the whole problem is looked at
+        return fragment  # reported when the whole problem is looked at
     return replace(fragment, operators=order)

@@ -56,7 +56,7 @@ def compact(root: Path, *, min_batches: int = 32, target_rows: int = 4_000_000) 
 def retain(
     root: Path, older_than_us_wall: int, *, keep_from_batch: int | None = None, keep_after_us: int | None = None
 ) -> tuple[Path, ...]:
-    """Remove the compacted files whose newest rows were written before a wall-clock time, and tell which they were.
+    """Remove the compacted files whose newest rows were written before a wall-clock time, and return which they were.
 
     Batches from `keep_from_batch` on stay, and rows with a result time after `keep_after_us`, since somebody has yet to
     read them.

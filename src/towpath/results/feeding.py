@@ -61,7 +61,7 @@ class SinkFeeder:
     ) -> int:
         """Write everything that is new; the number of rows is returned.
 
-        `unchanged` tells whether the parts are still those of the query; `look` is shared with other sinks.
+        `unchanged` says whether the parts are still those of the query; `look` is shared with other sinks.
         """
         rows = 0
         if self._state.begun:

@@ -29,7 +29,7 @@ from towpath.results import log
 from towpath.schema import BEFORE_1970_US, BEFORE_ALL_US, MS
 from towpath.store import durable
 from towpath.store.linefile import LineFile
-from towpath.streams.bites import Pending, until_us
+from towpath.streams.portions import Pending, until_us
 
 END_US = 2**62
 # A link that is no further behind than this when it comes holds the others back until it has caught up; one that has
@@ -58,7 +58,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Link:
-    """What a link's file says. `id` tells a link from an earlier one of the same name."""
+    """What a link's file says. `id` distinguishes a link from an earlier one of the same name."""
 
     name: str
     id: int
@@ -180,7 +180,7 @@ class LinkFeed:
         if self._links() != before:
             # A fence was set in between: what was read may be somebody else's to give. The next look is soon.
             return start
-        frontier = self._bite([before[name] for name in members] + joining, start.released_us, frontier)
+        frontier = self._portion([before[name] for name in members] + joining, start.released_us, frontier)
         self._index.join([Joined(link.name, link.id, start.released_us) for link in joining])
         took = self._bring(looks.values()) if frontier > start.released_us else start.took
         return LinkPosition(len(self._index.joined()), max(start.released_us, frontier), took)
@@ -200,7 +200,7 @@ class LinkFeed:
             found[node] = int((look.seconds + now - begun) * 1e6), max(0, int((now - committed) * 1e6))
         return found
 
-    def _bite(self, links: Sequence[Link], released_us: int, frontier_us: int) -> int:
+    def _portion(self, links: Sequence[Link], released_us: int, frontier_us: int) -> int:
         """Not all at once, should there be much."""
         if frontier_us - released_us <= NEAR_US:
             return frontier_us
@@ -328,7 +328,7 @@ def mark(link: Link) -> int | None:
 
 
 def low_water(root: Path, *, windowed: bool) -> int | None:
-    """The event time up to which a carrier has put everything into its log; None if it has not told yet.
+    """The event time up to which a carrier has put everything into its log; None if it has not said yet.
 
     A micro-batch is committed together with the watermark of the next one. Rows that do not wait for a watermark are
     all out by then, up to it; windows that end before it only with the next micro-batch.

@@ -54,7 +54,7 @@ class Part:
     pending_fence_us: int | None = None  # a fence not yet decided: rows whose earliest event is not before it must wait
     select: int = 0  # parts of one SELECT that differ in their copy have the same rows, and each row counts once
     copy: int = 0
-    keys: tuple[str, ...] = ()  # log columns that tell the rows of a window apart; of others, all columns do
+    keys: tuple[str, ...] = ()  # log columns that distinguish the rows of a window; of others, all columns do
     ceded_us: int | None = None  # rows whose earliest event is not before it are those of the query's next version
     undecided: bool = False  # `until_us` or `ceded_us` may still rise: rows that it keeps out must wait
 

@@ -54,7 +54,7 @@ def read(
 
     `look` spares the reading of files that others have read in the same round.
 
-    `with_time` adds the result time as a last column `_time`. Where nothing was ever written there is nobody to tell
+    `with_time` adds the result time as a last column `_time`. Where nothing was ever written nothing says
     the types: the table then has its columns, without a type.
     """
     after = after or Position()
@@ -252,7 +252,7 @@ def _run(scans: Sequence[_Scan], with_time: bool) -> pa.Table:
 
 
 def _once(rows: str, columns: str, part: Part) -> str:
-    """Rows of several copies, each once. Those that are equal in one copy are told apart by a number.
+    """Rows of several copies, each once. Those that are equal in one copy are distinguished by a number.
 
     A row of that number that any copy has given before is not given again.
     """

@@ -36,6 +36,7 @@ class SolveLimits:
     beside: int = 0  # admitted requests that are planned anew with one that has no room otherwise
     beside_seconds: float = 0.0  # of `seconds`, what may be spent on that; 0: whatever is left
     idle: int | None = None  # of nodes that have nothing of what is planned, how many are looked at before all are
+    branches: int = 0  # of the tree that is searched, at most; 0: all. The same answer in every run, unlike `seconds`
 
 
 TO_THE_END = SolveLimits()
@@ -48,7 +49,7 @@ class AdmissionOutcome:
     status: SolverStatus
     gap: float  # of `feasible`: how much better the objective might still become
     seconds: float  # of the search
-    changed: tuple[str, ...]  # the nodes that have to be told
+    changed: tuple[str, ...]  # the nodes that have to be notified
 
 
 class InvalidAllocationError(Exception):
@@ -80,7 +81,7 @@ def submit(
             break
         if model.beside and limits.beside_seconds:
             left = min(left or limits.beside_seconds, limits.beside_seconds)
-        solution = model.program.solve(left, gap, start)
+        solution = model.program.solve(left, gap, start, limits.branches)
         seconds += solution.seconds
         outcome = replace(_outcome(model, solution, current, wanted, known), seconds=seconds)
         if outcome.admitted > known or len(wanted) > 1:
@@ -173,12 +174,13 @@ def binding(
 ) -> list[str]:
     """The resources each of which alone would be enough to admit the request, if it had no limit.
 
-    Empty: it takes more of several, or the time is not enough to tell.
+    Empty: it takes more of several, or the time is not enough to find out.
     """
     found = []
     for resource in RESOURCES:
         relaxed = Rules(rules.relays, rules.once, rules.weights, frozenset({resource}))
-        solution = Model(system, current, [request], True, relaxed).program.solve(limits.seconds, limits.gap)
+        program = Model(system, current, [request], True, relaxed).program
+        solution = program.solve(limits.seconds, limits.gap, branches=limits.branches)
         if solution.values is not None:
             found.append(resource)
     return found

@@ -42,7 +42,7 @@ class Allocation:
         return {(flow.target, flow.stream): flow.source for flow in self.flows}
 
     def changed(self, before: Allocation) -> list[str]:
-        """The nodes whose operators, or whose streams to others, are not the same: they have to be told."""
+        """The nodes whose operators, or whose streams to others, are not the same: they have to be notified."""
         runs, flows = self.runs ^ before.runs, self.flows ^ before.flows
         return sorted({run.node for run in runs} | {flow.source for flow in flows})
 

@@ -11,7 +11,7 @@ from math import floor
 
 import numpy as np
 
-from towpath.reuse.solver import Program, Solution
+from towpath.reuse.solver import IntegerProgram, Solution
 from towpath.reuse.system import StreamRequest, System
 
 ROUNDING = 1e-6
@@ -25,7 +25,7 @@ def optimistic_bound(system: System, requests: Sequence[StreamRequest], seconds:
 def aggregate(system: System, requests: Sequence[StreamRequest], seconds: float = 0.0) -> Solution:
     """Minus the number of requests that the aggregate node serves."""
     streams, operators = system.related(s for request in requests for s in request.streams)
-    program = Program()
+    program = IntegerProgram()
     z = program.columns(np.zeros(len(operators)))
     number = {name: n for n, name in enumerate(operators)}
     makers = {s: [(z[number[o.name]], -1.0) for o in system.makers[s]] for s in streams}

@@ -24,7 +24,7 @@ from towpath.placement.cluster import Cluster, Node
 from towpath.placement.costs.sqpr import SqprWeights, weights_for
 from towpath.placement.index import Floats, Ints
 from towpath.reuse.allocation import Allocation, use
-from towpath.reuse.solver import Program
+from towpath.reuse.solver import IntegerProgram
 from towpath.reuse.system import SharedOperator, SharedStream, StreamRequest, System
 
 Terms = list[tuple[Ints, float]]
@@ -82,7 +82,7 @@ class Model:
         self.enters = np.array([[node.name in s.nodes for node in self.nodes] for s in self.streams], np.float64)
         self.usable = self._usable(idle, near)
         self.with_links = links_can_bind(system.cluster) and "link" not in self.rules.ignore
-        self.program = Program()
+        self.program = IntegerProgram()
         self._add_columns({request.name for request in wanted}, forced)
         self._add_rows()
 

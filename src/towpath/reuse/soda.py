@@ -52,7 +52,7 @@ class Soda:
 
     def _macro_w(self, chosen: Sequence[StreamRequest]) -> Allocation | None:
         model = Model(self.system, self.allocation, chosen, forced=True, rules=self._rules)
-        solution = model.program.solve(self._limits.seconds, self._limits.gap)
+        solution = model.program.solve(self._limits.seconds, self._limits.gap, branches=self._limits.branches)
         self.status = solution.status
         return None if solution.values is None else decode(model, solution.values)
 

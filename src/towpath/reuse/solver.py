@@ -33,7 +33,7 @@ class Solution:
     bound: float = -inf  # no solution is below it
 
 
-class Program:
+class IntegerProgram:
     """Minimise the columns' costs, subject to rows. Both are added in blocks, as arrays."""
 
     def __init__(self) -> None:
@@ -83,14 +83,19 @@ class Program:
         self._limits.append((np.array([least]), np.array([most])))
         self._height += 1
 
-    def solve(self, seconds: float = 0.0, gap: float = 1e-4, start: Floats | None = None) -> Solution:
-        """`start`: a solution to begin with. `seconds`: to search for at most, 0 for as long as it takes.
+    def solve(
+        self, seconds: float = 0.0, gap: float = 1e-4, start: Floats | None = None, branches: int = 0
+    ) -> Solution:
+        """`start`: a solution to begin with. `seconds` and `branches` of the tree to search at most, 0 for all.
 
-        They are seconds of the processor: on a busy machine the same search takes longer, and finds the same.
+        They are seconds of the processor: on a busy machine the same search takes longer, and finds the same. With
+        branches alone the answer is the same on every machine.
         """
         begin = time.thread_time()
         solver = self._solver()
         solver.setOptionValue("mip_rel_gap", gap)
+        if branches:
+            solver.setOptionValue("mip_max_nodes", branches)
         if seconds:
             until = begin + seconds
             solver.cbMipInterrupt += lambda event: event.interrupt(time.thread_time() > until)
@@ -134,9 +139,10 @@ def _solution(solver: highspy.Highs, seconds: float) -> Solution:
     if status == known.kInfeasible:
         return Solution("infeasible", seconds)
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    if status == known.kInterrupt and not found:
+    ended_early = status in (known.kInterrupt, known.kSolutionLimit)
+    if ended_early and not found:
         return Solution("out of time", seconds, bound=info.mip_dual_bound)
-    if status not in (known.kOptimal, known.kInterrupt):
+    if not ended_early and status != known.kOptimal:
         mistake = Mistake("solver", f"HiGHS says {solver.modelStatusToString(status)}", "report this as a bug")
         raise PlannerError("the mixed-integer program cannot be solved", [mistake])
     return Solution(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from towpath.placement.cluster import Node
+from towpath.placement.problem import Placement
 from towpath.placement.statistics import Statistics
 
 Address = str  # a node's name, or a manager's
@@ -147,3 +148,13 @@ class Actors:
     measures: dict[str, Address] = field(default_factory=dict)  # node -> actor; a missing node reports to nobody
     window: float = 0.1  # seconds between two measurements
     take_nodes: bool = False  # they act on NodeLost and NodeJoined; if not, a running job starts its policy again
+
+
+def moves_between(before: Placement, after: Placement, reason: str) -> list[Move]:
+    """The moves that turn one placement into another; of copies, those that have no place in the other one."""
+    found = []
+    for fragment, wanted in after.nodes.items():
+        here = before.nodes.get(fragment, ())
+        leave, enter = [n for n in here if n not in wanted], [n for n in wanted if n not in here]
+        found += [Move(fragment, source, target, reason) for source, target in zip(leave, enter, strict=False)]
+    return found

@@ -10,7 +10,7 @@ from towpath.plan.assignment import Row, TableChange
 from towpath.plan.templates import Template
 
 
-class Took(NamedTuple):
+class LinkDelays(NamedTuple):
     """How long rows were on their way to a reader's node, in seconds."""
 
     look: float  # from the reader's look at a link until it had what was there
@@ -39,7 +39,7 @@ class BatchDone:
     more: bool = False  # its inputs had more to read than it took
     known_us: int | None = None  # the newest event time of tuples that its inputs have, given out or held back
     link_bytes: Mapping[str, float] = field(default_factory=dict)  # that it read, by derived stream
-    took: Mapping[str, Took] = field(default_factory=dict)  # what came over links, by the node that made it
+    took: Mapping[str, LinkDelays] = field(default_factory=dict)  # what came over links, by the node that made it
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ class Runtime(Protocol):
     ) -> None:
         """Does the next micro-batch of a carrier that failed with another table, on a copy: nothing of it counts.
 
-        Returns at once; `TriedOut` tells how it went.
+        Returns at once; `TriedOut` reports how it went.
         """
 
     def events(self) -> list[CarrierEvent]:
         """What happened since the last call."""
 
     def waiting(self, carrier: str) -> bool:
-        """Whether the carrier is at rest: its inputs had nothing to read, and `events` has told of all it did."""
+        """Whether the carrier is at rest: its inputs had nothing to read, and `events` has reported all it did."""
 
     def tick(self, carrier: str, input: int, event_us: int) -> None:
         """Moves the event time of one of a carrier's inputs on although no tuple has come."""

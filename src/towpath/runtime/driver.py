@@ -71,7 +71,7 @@ class Driver:
         self._handling = False
 
     def start(self) -> None:
-        self._tell_all(seam.Started(self._clock.now))
+        self._notify_all(seam.Started(self._clock.now))
 
     def reaches(self, address: Address) -> bool:
         return address in self._by_address and address not in self._lost
@@ -88,13 +88,13 @@ class Driver:
     def lose(self, node: str) -> None:
         self._lost.add(node)
         self._losses[node] += 1
-        self._tell_all(seam.NodeLost(self._clock.now, node))
+        self._notify_all(seam.NodeLost(self._clock.now, node))
 
     def join(self, node: Node) -> None:
         self._lost.discard(node.name)
-        self._tell_all(seam.NodeJoined(self._clock.now, node))
+        self._notify_all(seam.NodeJoined(self._clock.now, node))
 
-    def _tell_all(self, event: PolicyEvent) -> None:
+    def _notify_all(self, event: PolicyEvent) -> None:
         self.deliver_at_once((actor.address, event) for actor in self.actors.actors)
 
     def _handle(self) -> None:
@@ -103,11 +103,11 @@ class Driver:
         self._handling = True
         try:
             while self._waiting:
-                self._tell(*self._waiting.popleft())
+                self._notify(*self._waiting.popleft())
         finally:
             self._handling = False
 
-    def _tell(self, address: Address, event: PolicyEvent) -> None:
+    def _notify(self, address: Address, event: PolicyEvent) -> None:
         if not self.reaches(address):
             return
         if address not in self._started:
@@ -147,7 +147,7 @@ class Driver:
 
 
 class PolledClock:
-    """Is told the time every now and then; what was due meanwhile is done as if at the time it was due."""
+    """Is set to the time every now and then; what was due meanwhile is done as if at the time it was due."""
 
     def __init__(self, now: float) -> None:
         self.now = now

@@ -10,7 +10,7 @@ from towpath.runtime.carriers import CarrierEvent
 
 
 class FakeNode:
-    """Keeps what it is told: the tables of its carriers, and which of them run. It is never lost, and never at rest.
+    """Keeps what it is given: the tables of its carriers, and which of them run. It is never lost, and never at rest.
 
     It does nothing by itself. Whoever uses it puts what is to have happened into `news`, or overrides `events`.
     """

@@ -1,6 +1,6 @@
 """A node that may die, hang or be cut off: asked in threads of its own, so that nobody waits for it.
 
-One thread opens the node, carries out what it is told, in order, and asks for news; starting a carrier can take it a
+One thread opens the node, carries out its commands, in order, and asks for news; starting a carrier can take it a
 while. The other asks for a sign of life. When there was none for some time the node counts as lost. Whoever then has
 its carriers run elsewhere calls `forget`; the node is back once it answers again and has stopped what still runs there.
 """
@@ -106,18 +106,18 @@ class RemoteNode:
             self._waiting.clear()
 
     def publish(self, carrier: str, template: Template, version: int, change: TableChange) -> None:
-        self._tell(carrier, lambda node: node.publish(carrier, template, version, change))
+        self._enqueue(carrier, lambda node: node.publish(carrier, template, version, change))
 
     def start(self, carrier: str, template: Template, epoch: int, banned: Sequence[int] = ()) -> None:
-        self._tell(carrier, lambda node: node.start(carrier, template, epoch, banned))
+        self._enqueue(carrier, lambda node: node.start(carrier, template, epoch, banned))
 
     def try_out(
         self, carrier: str, template: Template, epoch: int, rows: Sequence[Row], banned: Sequence[int] = ()
     ) -> None:
-        self._tell(carrier, lambda node: node.try_out(carrier, template, epoch, rows, banned))
+        self._enqueue(carrier, lambda node: node.try_out(carrier, template, epoch, rows, banned))
 
     def tick(self, carrier: str, input: int, event_us: int) -> None:
-        self._tell(carrier, lambda node: node.tick(carrier, input, event_us))
+        self._enqueue(carrier, lambda node: node.tick(carrier, input, event_us))
 
     def ping(self) -> None:
         if (why := self.lost) is not None:
@@ -129,10 +129,10 @@ class RemoteNode:
         return found
 
     def finish_input(self, *, close: bool) -> None:
-        self._tell("", lambda node: node.finish_input(close=close))
+        self._enqueue("", lambda node: node.finish_input(close=close))
 
     def stop(self, carrier: str) -> None:
-        self._tell(carrier, lambda node: node.stop(carrier))
+        self._enqueue(carrier, lambda node: node.stop(carrier))
 
     def events(self) -> list[CarrierEvent]:
         with self._guard:
@@ -156,7 +156,7 @@ class RemoteNode:
                 failures.append(error)
             done.set()
 
-        self._tell("", lambda node: opened.set())
+        self._enqueue("", lambda node: opened.set())
         if not self._unless_lost(opened):
             return False
         # Not in the node's own thread, which has to go on asking for a sign of life.
@@ -174,7 +174,7 @@ class RemoteNode:
         if self.lost is None:
             self._thread.join(CLOSE_S)
 
-    def _tell(self, carrier: str, command: Command) -> None:
+    def _enqueue(self, carrier: str, command: Command) -> None:
         with self._guard:
             self._commands.append((carrier, command))
             self._waiting.pop(carrier, None)  # that it rested says nothing about what it does afterwards
@@ -197,7 +197,7 @@ class RemoteNode:
                 self._closing.wait(AGAIN_S)
                 continue
             try:
-                self._attend(self._inner)
+                self._work(self._inner)
             except Exception as error:
                 if self._closing.is_set():
                     break  # nobody needs it any more, and where a log would go is closed perhaps
@@ -209,7 +209,7 @@ class RemoteNode:
             self._inner = None
         self._first.set()
 
-    def _attend(self, node: Runtime) -> None:
+    def _work(self, node: Runtime) -> None:
         """Until the node fails, is forgotten, or is not needed any more."""
         if self._forgotten:
             node.forget()
@@ -220,7 +220,7 @@ class RemoteNode:
         self._first.set()
         threading.Thread(target=self._ping, args=(node,), name=f"asking {self._name}", daemon=True).start()
         while not self._closing.wait(POLL_S):
-            self._obey(node)
+            self._run_commands(node)
             news = node.events()
             rests = {carrier: node.waiting(carrier) for carrier in self._wanted()}
             with self._guard:
@@ -232,7 +232,7 @@ class RemoteNode:
         if self._forgotten:
             node.forget()
             return
-        self._obey(node)
+        self._run_commands(node)
         node.close()
         with self._guard:
             self._events += node.events()
@@ -244,7 +244,7 @@ class RemoteNode:
             self._asked = {carrier: at for carrier, at in self._asked.items() if at > since}
             return list(self._asked)
 
-    def _obey(self, node: Runtime) -> None:
+    def _run_commands(self, node: Runtime) -> None:
         while True:
             with self._guard:
                 if self._forgotten or not self._commands:

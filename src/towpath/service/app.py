@@ -54,8 +54,8 @@ REFUSED = 409  # every other error meant for the user
 T = TypeVar("T")
 
 
-def build(verbs: Verbs, desk: RequestQueue, token: str, patience_s: float = PATIENCE_S) -> Starlette:
-    routes = _Routes(verbs, desk, patience_s)
+def build(verbs: Verbs, requests: RequestQueue, token: str, patience_s: float = PATIENCE_S) -> Starlette:
+    routes = _Routes(verbs, requests, patience_s)
     return Starlette(
         routes=[
             Route("/status", routes.status, methods=["GET"]),
@@ -69,7 +69,7 @@ def build(verbs: Verbs, desk: RequestQueue, token: str, patience_s: float = PATI
             Route("/history", routes.history, methods=["GET"]),
         ],
         middleware=[Middleware(_Guard, token=token)],
-        exception_handlers={TowpathError: _told, HTTPException: _misunderstood, Exception: _internal},
+        exception_handlers={TowpathError: _failed, HTTPException: _misunderstood, Exception: _internal},
     )
 
 
@@ -91,9 +91,9 @@ class _Guard:
 
 
 class _Routes:
-    def __init__(self, verbs: Verbs, desk: RequestQueue, patience_s: float) -> None:
+    def __init__(self, verbs: Verbs, requests: RequestQueue, patience_s: float) -> None:
         self._verbs = verbs
-        self._desk = desk
+        self._requests = requests
         self._patience_s = patience_s
 
     async def status(self, _: Request) -> Response:
@@ -131,7 +131,7 @@ class _Routes:
         return _answer(await run_in_threadpool(self._verbs.history, asked))
 
     async def _ask(self, verb: Callable[[], T]) -> T:
-        future = self._desk.put(verb)
+        future = self._requests.put(verb)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._patience_s)
         except TimeoutError:
@@ -181,7 +181,7 @@ def _plain(value: Any) -> Any:
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
 
 
-async def _told(_: Request, error: Exception) -> Response:
+async def _failed(_: Request, error: Exception) -> Response:
     assert isinstance(error, TowpathError), "registered for these"
     code = next((code for kind, code in CODES if isinstance(error, kind)), REFUSED)
     if code == FAILED:

@@ -19,7 +19,15 @@ from pydantic import TypeAdapter, ValidationError
 from towpath.api.figures import QueryCost
 from towpath.errors import ServiceError
 from towpath.service import service_file
-from towpath.service.messages import Happened, JobStatus, LookRequest, MoveStatus, NodeStatus, QueryStatus, load_error
+from towpath.service.messages import (
+    HistoryEntry,
+    JobStatus,
+    LookRequest,
+    MoveStatus,
+    NodeStatus,
+    QueryStatus,
+    load_error,
+)
 from towpath.store.layout import Store
 
 CONNECT_S = 5.0
@@ -89,9 +97,9 @@ class Client:
     def drain(self, node: str, *, undo: bool = False) -> NodeStatus:
         return self._post("/drain", {"node": node, "undo": undo}, NodeStatus)
 
-    def history(self, look: LookRequest | None = None) -> list[Happened]:
+    def history(self, look: LookRequest | None = None) -> list[HistoryEntry]:
         wanted = {key: value for key, value in asdict(look or LookRequest()).items() if value is not None}
-        return self._get("/history", list[Happened], wanted)
+        return self._get("/history", list[HistoryEntry], wanted)
 
     def _get(self, path: str, kind: type[T], parameters: Mapping[str, Any] | None = None) -> T:
         return self._answer(self._http.build_request("GET", path, params=parameters), kind)

@@ -118,7 +118,7 @@ class JobStatus(Figures):
 
 
 @dataclass(frozen=True)
-class Happened:
+class HistoryEntry:
     """An entry of the history."""
 
     number: int

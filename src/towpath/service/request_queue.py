@@ -45,7 +45,7 @@ class RequestQueue:
                 raise
 
     def close(self) -> None:
-        """Whoever still waits is told so."""
+        """Whoever still waits gets an answer that says so."""
         with self._lock:
             self._open = False
             left = list(self._waiting)

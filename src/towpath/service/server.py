@@ -23,21 +23,21 @@ GRACE_S = 2  # for answers that are on their way when the service stops
 
 
 @contextmanager
-def serving(verbs: Verbs, desk: RequestQueue, store: Store, host: str = LOOPBACK, port: int = 0) -> Iterator[str]:
-    """Answers as long as this lasts; gives the address. The store tells who may ask, and where."""
+def serving(verbs: Verbs, requests: RequestQueue, store: Store, host: str = LOOPBACK, port: int = 0) -> Iterator[str]:
+    """Answers as long as this lasts; gives the address. The store knows who may ask, and where."""
     with closing(_bound(host, port)) as bound:
         name, number = bound.getsockname()[:2]
         address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
         token = service_file.new_token()
         with (
-            _running(app.build(verbs, desk, token), bound),
-            _closed_at_end(desk),
+            _running(app.build(verbs, requests, token), bound),
+            _closed_at_end(requests),
             service_file.written(store.service, service_file.ServiceAddress(address, os.getpid(), token)),
         ):
             yield address
 
 
-def refuse_strangers(host: str) -> None:
+def refuse_public_address(host: str) -> None:
     if not service_file.is_loopback(host):
         raise ServiceError(
             f"expected an address of this machine only (127.0.0.1, ::1 or localhost), got {host!r}: the service has no "
@@ -46,15 +46,15 @@ def refuse_strangers(host: str) -> None:
 
 
 @contextmanager
-def _closed_at_end(desk: RequestQueue) -> Iterator[None]:
+def _closed_at_end(requests: RequestQueue) -> Iterator[None]:
     try:
         yield
     finally:
-        desk.close()
+        requests.close()
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    refuse_strangers(host)
+    refuse_public_address(host)
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

@@ -24,7 +24,7 @@ from towpath.errors import Mistake, MoveRefused, ProblemsError, UnknownQueryErro
 from towpath.plan import CarrierKinds
 from towpath.service.messages import (
     Drain,
-    Happened,
+    HistoryEntry,
     JobStatus,
     LookRequest,
     Migrate,
@@ -57,7 +57,7 @@ class Verbs(Protocol):
 
     def drain(self, asked: Drain) -> NodeStatus: ...
 
-    def history(self, asked: LookRequest) -> list[Happened]: ...
+    def history(self, asked: LookRequest) -> list[HistoryEntry]: ...
 
 
 class JobVerbs:
@@ -99,10 +99,10 @@ class JobVerbs:
         known = self._controller.state.moves
         return [self._move(known[number]) for number in numbers if number in known]
 
-    def history(self, asked: LookRequest) -> list[Happened]:
+    def history(self, asked: LookRequest) -> list[HistoryEntry]:
         with closing(Journal(self._store.journal, read_only=True)) as journal:
-            told = journal.history(**asdict(asked))
-        return [Happened(t.number, t.at_us, t.kind, t.text, t.query, t.fragment, list(t.nodes)) for t in told]
+            entries = journal.history(**asdict(asked))
+        return [HistoryEntry(t.number, t.at_us, t.kind, t.text, t.query, t.fragment, list(t.nodes)) for t in entries]
 
     # --- doing -------------------------------------------------------------------------------------------------------
 

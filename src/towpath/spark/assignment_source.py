@@ -70,7 +70,7 @@ def version_file(folder: Path, version: int) -> Path:
 
 
 def read_version(folder: str, version: int) -> tuple[tuple[str, ...], list[pa.RecordBatch]]:
-    """The files and the rows of a version that a micro-batch was told of, if there is a newer one by now, too."""
+    """The files and the rows of a version that a micro-batch was given, if there is a newer one by now, too."""
     files = tuple(name for name, _ in json.loads(version_file(Path(folder), version).read_text())["files"])
     return files, _rows(folder, files)
 
@@ -89,9 +89,9 @@ def _rows(folder: str, files: tuple[str, ...]) -> list[pa.RecordBatch]:
 
 
 def _nobody(schema: pa.Schema, version: int) -> pa.RecordBatch:
-    """A row that matches nothing, so that every version has a row that tells it: the newest one in the table."""
-    told = {"_version": version, "_fragment": NOBODY}
-    return pa.RecordBatch.from_pylist([told], schema=schema)
+    """A row that matches nothing, so that every version has a row that names it: the newest one in the table."""
+    row = {"_version": version, "_fragment": NOBODY}
+    return pa.RecordBatch.from_pylist([row], schema=schema)
 
 
 class AssignmentReader(DataSourceReader):

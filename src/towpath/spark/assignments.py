@@ -51,7 +51,7 @@ def publish(
 ) -> int:
     """Brings the table to a version; returns how many rows were written for it.
 
-    `by_version`: a micro-batch reads the version that it was told of (spark/universal.py), so that one is kept a while.
+    `by_version`: a micro-batch reads the version that it was given (spark/universal.py), so that one is kept a while.
     """
     schema = arrow_schema(table_columns(columns))
     folder.mkdir(parents=True, exist_ok=True)

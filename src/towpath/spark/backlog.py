@@ -1,4 +1,4 @@
-"""What the inputs of a carrier still had to read when it did a micro-batch, as its progress and its checkpoint tell."""
+"""What the inputs of a carrier still had to read when it did a micro-batch, as its progress and its checkpoint show."""
 
 from __future__ import annotations
 

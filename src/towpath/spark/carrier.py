@@ -29,7 +29,7 @@ from towpath.spark.expressions import SparkCompiler
 
 # Spark marks event times with this metadata; a derived time is an event time too, with the delay already applied.
 EVENT_TIME = {"spark.watermarkDelayMs": 0}
-# A literal of each type, to tell the type of what has parameters: IN takes nothing else.
+# A literal of each type, to find the type of what has parameters: IN takes nothing else.
 SOME = {
     Type.BOOLEAN: exp.false(),
     Type.INT: exp.Literal.number(0),
@@ -59,10 +59,10 @@ def build(
 
     Of `banned` fragments, whose windows may be open, nothing is calculated; whoever writes results leaves them out.
     """
-    return _Carrier(template, assignments, banned).build(inputs)
+    return _CarrierQuery(template, assignments, banned).build(inputs)
 
 
-class _Carrier:
+class _CarrierQuery:
     def __init__(self, template: Template, assignments: DataFrame, banned: Sequence[int]) -> None:
         self._banned = banned
         self._template = template

@@ -14,6 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from sqlglot import exp
 
+from towpath.lang.functions import Log10
 from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.schema import Type
@@ -49,7 +50,7 @@ class SparkCompiler:
     """Compiles one expression after another against the same columns.
 
     `resolve` is asked first at every node: it answers columns, parameters, and subexpressions computed before.
-    `type_of` tells the type of a node's value; integers are calculated as BIGINT.
+    `type_of` gives the type of a node's value; integers are calculated as BIGINT.
     """
 
     def __init__(self, resolve: Resolve, type_of: Callable[[exp.Expression], Type]) -> None:
@@ -184,6 +185,50 @@ def _nullif(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return compile_.let(node.this, lambda value: F.when(value == other, F.lit(None)).otherwise(value))
 
 
+def _sign(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    return F.signum(compile_(node.this)).cast(compile_.type_of(node.this).value)
+
+
+def _log10(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    return F.log10(compile_(node.this))
+
+
+def _right(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    def end(text: Column) -> Callable[[Column], Column]:
+        # Of 0 characters and less nothing is left, and NULL of NULL.
+        return lambda n: F.substring(text, -n, F.when(n <= 0, F.lit(0)).otherwise(n))
+
+    nearest = compile_.let(node.expression, _position)
+    return F.get(F.transform(F.array(nearest), end(compile_(node.this))), F.lit(0))
+
+
+def _padded(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    function = F.lpad if node.args["is_left"] else F.rpad
+    return function(compile_(node.this), int(node.expression.name), node.args["fill_pattern"].name)
+
+
+def _split_part(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    delimiter, place = F.lit(node.args["delimiter"].name), whole_number(node.args["part_index"])
+    return F.split_part(compile_(node.this), delimiter, F.lit(place))
+
+
+def _repeat(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    return F.repeat(compile_(node.this), int(node.args["times"].name))
+
+
+def _replace(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    return F.replace(compile_(node.this), F.lit(node.expression.name), F.lit(node.args["replacement"].name))
+
+
+def _trim(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    functions = {None: F.trim, "LEADING": F.ltrim, "TRAILING": F.rtrim}
+    return functions[node.args.get("position")](compile_(node.this), F.lit(SPACES))
+
+
+def _found(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    return F.instr(compile_(node.this), compile_(node.args["substr"])).cast("bigint")
+
+
 def _power(compile_: SparkCompiler, node: exp.Expression) -> Column:
     one = F.lit(1.0)
 
@@ -254,6 +299,7 @@ RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Colu
     exp.Neg: _negative,
     exp.EQ: _binary(lambda a, b: a == b),
     exp.NEQ: _binary(lambda a, b: a != b),
+    exp.NullSafeEQ: _binary(lambda a, b: a.eqNullSafe(b)),
     exp.LT: _binary(lambda a, b: a < b),
     exp.LTE: _binary(lambda a, b: a <= b),
     exp.GT: _binary(lambda a, b: a > b),
@@ -272,7 +318,9 @@ RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Colu
     exp.Round: _round,
     exp.Floor: _whole(F.floor),
     exp.Ceil: _whole(F.ceil),
+    exp.Sign: _sign,
     exp.Sqrt: _call(F.sqrt),
+    Log10: _log10,
     exp.Ln: _call(F.ln),
     exp.Exp: _call(F.exp),
     exp.Pow: _power,
@@ -282,14 +330,28 @@ RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Colu
     exp.Nullif: _nullif,
     exp.Lower: _call(F.lower),
     exp.Upper: _call(F.upper),
-    exp.Trim: _call(lambda text: F.trim(text, F.lit(SPACES))),
+    exp.Trim: _trim,
     exp.Length: _part(F.length),
     exp.Substring: _substring,
     exp.DPipe: _binary(F.concat),
     exp.StartsWith: _binary(F.startswith),
+    exp.EndsWith: _binary(F.endswith),
+    exp.Contains: _binary(F.contains),
+    exp.Right: _right,
+    exp.Pad: _padded,
+    exp.SplitPart: _split_part,
+    exp.Repeat: _repeat,
+    exp.Replace: _replace,
+    exp.StrPosition: _found,
+    exp.MD5: _call(lambda text: F.md5(text.cast("binary"))),
+    exp.SHA2: _call(lambda text: F.sha2(text.cast("binary"), 256)),
     exp.Year: _part(F.year),
     exp.Month: _part(F.month),
+    exp.Quarter: _part(F.quarter),
+    exp.Week: _part(F.weekofyear),
     exp.Day: _part(F.dayofmonth),
+    exp.DayOfYear: _part(F.dayofyear),
+    exp.DayOfWeekIso: _part(lambda moment: F.weekday(moment) + 1),
     exp.Hour: _part(F.hour),
     exp.Minute: _part(F.minute),
     exp.Second: _part(F.second),

@@ -27,12 +27,12 @@ from towpath.spark.kafka import read_topic
 from towpath.spark.links import LINKS
 from towpath.spark.types import NO_CORRUPT, ddl
 from towpath.store import durable
-from towpath.streams.bites import MOST_ROWS
 from towpath.streams.definition import StreamDef, described, is_native
 from towpath.streams.messages import KEY
+from towpath.streams.portions import MOST_ROWS
 from towpath.streams.sources import FilesSource, KafkaSource
 
-# So that catching up comes in bites, of Parquet files. Spark takes one bound only, so it is told of the smaller one.
+# So that catching up comes in portions, of Parquet files. Spark takes one bound only, so it gets the smaller one.
 MOST_BYTES = 256 << 20
 MOST_FILES = 1000
 TICKS_KEPT = 100
@@ -99,12 +99,13 @@ def open_input(
     if cut is None:
         return _observed(marked, alias).withColumn(f"{alias}__us", _us())
     cut_ms = F.when(cut.watermark_ms > 0, cut.watermark_ms + (EXACTLY_MS if joined else 0))
-    cut_us = told_once(cut, cut_ms) * MS
-    told = _without_ticks(marked, alias).withColumn("_late", F.coalesce(F.unix_micros("_event") < cut_us, F.lit(False)))
+    cut_us = read_once(cut, cut_ms) * MS
+    is_late = F.coalesce(F.unix_micros("_event") < cut_us, F.lit(False))
+    judged = _without_ticks(marked, alias).withColumn("_late", is_late)
     names = F.when(F.col("_late"), _number(F.col(f"{alias}__stream")))
     # A histogram with a bar for every stream is exact.
     late = F.to_json(F.histogram_numeric(names, F.lit(max(2, len(streams))))).alias("late")
-    return _observed(told, alias, late).where(~F.col("_late")).drop("_late").withColumn(f"{alias}__us", _us())
+    return _observed(judged, alias, late).where(~F.col("_late")).drop("_late").withColumn(f"{alias}__us", _us())
 
 
 def open_cut(spark: SparkSession, offsets: Path) -> DataFrame:
@@ -112,7 +113,7 @@ def open_cut(spark: SparkSession, offsets: Path) -> DataFrame:
     return spark.read.format(CUT).option("path", str(offsets)).load()
 
 
-def told_once(table: DataFrame, value: Column) -> Column:
+def read_once(table: DataFrame, value: Column) -> Column:
     """What a table of one row says, asked for once in a micro-batch.
 
     In an array, because Spark writes a number into the code that it generates: that would be new code in every
@@ -220,7 +221,7 @@ def _native(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace
         return rows.withColumn(STREAM, F.lit(streams[0].stream.name))
     column = first.part[0]
     parts = [(s.source.part[1], s.stream.name) for s in streams if isinstance(s.source, FilesSource) and s.source.part]
-    return _told_apart(spark, rows, parts, internal(column), columns[column])
+    return _by_stream(spark, rows, parts, internal(column), columns[column])
 
 
 def _most_bytes(folder: str) -> int:
@@ -241,14 +242,14 @@ def _topic(spark: SparkSession, streams: Sequence[StreamDef], place: InputPlace)
     named = [(s.source, s.stream.name) for s in streams if isinstance(s.source, KafkaSource)]
     if first.part is not None:
         parts = [(source.part[1], name) for source, name in named if source.part]
-        return _told_apart(spark, rows, parts, internal(first.part[0]), columns[first.part[0]])
+        return _by_stream(spark, rows, parts, internal(first.part[0]), columns[first.part[0]])
     if first.key is not None:
         keys = [(source.key, name) for source, name in named if source.key is not None]
-        return _told_apart(spark, rows, keys, KEY, Type.STRING)
+        return _by_stream(spark, rows, keys, KEY, Type.STRING)
     return rows.withColumn(STREAM, F.explode(F.array(*(F.lit(name) for _, name in named))))
 
 
-def _told_apart(
+def _by_stream(
     spark: SparkSession, rows: DataFrame, parts: Sequence[tuple[str, str]], column: str, type_: Type
 ) -> DataFrame:
     """Rows with the stream they belong to; `parts` has the value of the column and the name of each."""

@@ -9,7 +9,8 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 # Places in /proc/<pid>/stat, counted from its third field on.
 STATE, PARENT, SESSION, BORN = 0, 1, 3, 19
-CPU_TIMES = slice(11, 15)  # its own and that of its children that have ended, user and system
+OWN_TIMES = slice(11, 13)  # user and system
+CPU_TIMES = slice(11, 15)  # the same, and that of its children that have ended
 
 
 def all_processes() -> list[int]:
@@ -28,3 +29,8 @@ def stat(pid: int) -> list[str]:
 def cpu_seconds(pid: int) -> float:
     """Its own time and that of its children that have ended."""
     return sum(map(int, stat(pid)[CPU_TIMES])) * TICK_S
+
+
+def own_ticks(pid: int) -> int:
+    """Of the CPU time that it has taken itself."""
+    return sum(map(int, stat(pid)[OWN_TIMES]))

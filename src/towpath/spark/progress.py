@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from towpath.runtime.carriers import BatchDone, Took
+from towpath.runtime.carriers import BatchDone, LinkDelays
 from towpath.schema import BEFORE_1970_US
 from towpath.spark.inputs import number_of
 
@@ -49,7 +49,7 @@ def batch_done(carrier: str, progress: Mapping[str, Any], inputs: Sequence[Reads
 
 
 def _link_bytes(metric: Mapping[str, Any]) -> dict[str, float]:
-    """Rows of each derived stream are told, and the bytes of all together."""
+    """Rows are reported for each derived stream, the bytes of all together."""
     if not metric.get("links") or not metric["rows"]:
         return {}
     each = (metric.get("bytes") or 0) / metric["rows"]
@@ -57,12 +57,12 @@ def _link_bytes(metric: Mapping[str, Any]) -> dict[str, float]:
     return {entry["item"]: entry["count"] * each for entry in found if entry.get("item") is not None}
 
 
-def _took(source: Mapping[str, Any]) -> dict[str, Took]:
+def _took(source: Mapping[str, Any]) -> dict[str, LinkDelays]:
     """Of what a micro-batch has read: a position also says it of what was read before."""
     start, end = _read(source["startOffset"]), _read(source["endOffset"])
     if not isinstance(end, Mapping) or "took" not in end or _bound(start) == _bound(end):
         return {}
-    return {node: Took(*(us / 1e6 for us in times)) for node, times in end["took"].items()}
+    return {node: LinkDelays(*(us / 1e6 for us in times)) for node, times in end["took"].items()}
 
 
 def _late(metric: Mapping[str, Any] | None, streams: Sequence[str]) -> dict[str, int]:
@@ -86,8 +86,8 @@ def _place(offset: Any) -> str | None:
 def _bound(offset: Any) -> int | None:
     """The event time that a position of a feed of files, or of links, stands for."""
     position = _read(offset)
-    tells = isinstance(position, Mapping) and "released_us" in position and not position.get("elapsed_us")
-    return position["released_us"] if tells else None
+    known = isinstance(position, Mapping) and "released_us" in position and not position.get("elapsed_us")
+    return position["released_us"] if known else None
 
 
 def _read(offset: Any) -> Any:

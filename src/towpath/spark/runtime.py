@@ -1,4 +1,4 @@
-"""The Spark runtime of one node: starts carriers, publishes their assignment tables, tells what their batches did."""
+"""The Spark runtime of one node: starts carriers, publishes their assignment tables, reports what their batches did."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class SparkRuntime:
         return found
 
     def _look(self) -> list[CarrierEvent]:
-        """News of every carrier; one question tells which of them still run."""
+        """News of every carrier; one question answers which of them still run."""
         running = {query.id for query in self._spark.streams.active}
         found: list[CarrierEvent] = []
         for carrier, query in list(self._queries.items()):
@@ -336,7 +336,7 @@ class SparkRuntime:
         self._intakes.sweep()
         failures: list[Exception] = []
         threads = [
-            threading.Thread(target=self._settle_or_tell, args=(carrier, failures), daemon=True) for carrier in carriers
+            threading.Thread(target=self._try_to_settle, args=(carrier, failures), daemon=True) for carrier in carriers
         ]
         for thread in threads:
             thread.start()
@@ -347,7 +347,7 @@ class SparkRuntime:
             raise failures[0]
         return True
 
-    def _settle_or_tell(self, carrier: str, failures: list[Exception]) -> None:
+    def _try_to_settle(self, carrier: str, failures: list[Exception]) -> None:
         try:
             self._settle(carrier)
         except Exception as error:
@@ -391,7 +391,7 @@ class SparkRuntime:
 
     @property
     def heap_bytes(self) -> int | None:
-        """What the JVM of this process has in use; an endpoint does not tell."""
+        """What the JVM of this process has in use; an endpoint does not say."""
         if is_remote(self._spark):
             return None
         jvm = self._spark.sparkContext._jvm
@@ -406,7 +406,7 @@ class SparkRuntime:
             query.stop()
 
     def close(self) -> None:
-        """Stops all carriers; `events` still tells of their last batches."""
+        """Stops all carriers; `events` still reports their last batches."""
         with self._reviving:
             self._closed = True
             self._again_at.clear()

@@ -36,7 +36,7 @@ LOOPBACK = ("spark.driver.host", "spark.driver.bindAddress")  # where the worker
 class Server:
     name: str
     pid: int
-    born: int  # when the kernel started the process, so that another one of the same number is told apart
+    born: int  # when the kernel started the process, to distinguish it from another one of the same number
     address: str
     cores: int
     memory: str

@@ -7,7 +7,7 @@ With two inputs there is one join for all before that, of any classes of joins (
     each input -> vectorised: tuples that some fragment wants, once for each class -> join by class, key and span
 
 The plan is the same whatever runs in it. The vectorised steps (towpath.vector) are done by Spark's Python workers, on
-Arrow batches (spark/universal_worker.py). A step is told one version of the table, and its workers read exactly that
+Arrow batches (spark/universal_worker.py). A step is given one version of the table, and its workers read exactly that
 one: the version is a column of its rows, and observed as in other carriers; of several steps the oldest one counts. All
 that has state is Spark's own.
 """
@@ -29,7 +29,7 @@ from towpath.plan.slots import GROUPS, MERGED, Merge
 from towpath.plan.templates import ANY_WITH_TEXTS, Family, Template
 from towpath.schema import BEFORE_1970_US, Type
 from towpath.spark.carrier import EVENT_TIME
-from towpath.spark.inputs import told_once
+from towpath.spark.inputs import read_once
 from towpath.spark.types import ddl
 from towpath.spark.universal_worker import WRITTEN, closed, filtered, kept, partials
 
@@ -62,7 +62,7 @@ def build(
     """What a micro-batch writes into `folder`, by files; `versions` has the version of now of the table in `table`."""
     joined = len(inputs) > 1
     rows = _pairs(template, inputs, versions, str(table)) if joined else inputs[0].drop("_event")
-    given = _told(rows, versions, "matched")
+    given = _with_version(rows, versions, "matched")
     if not template.family.window:
         return given.mapInArrow(partial(filtered, str(table), joined, tuple(banned), str(folder)), ddl(WRITTEN))
     tagged = given.mapInArrow(partial(partials, str(table), joined), ddl(PARTIALS))
@@ -102,10 +102,10 @@ def settings(spark: SparkSession, template: Template) -> Iterator[None]:
             spark.conf.unset(key) if known is None else spark.conf.set(key, known)
 
 
-def _told(rows: DataFrame, versions: DataFrame, step: str) -> DataFrame:
+def _with_version(rows: DataFrame, versions: DataFrame, step: str) -> DataFrame:
     """Rows with the version that a step is to read; every step reports it."""
     observed = versions.observe(f"version_{step}", F.max("_version").alias("version"))
-    return rows.withColumn("_version", told_once(observed, F.col("_version")))
+    return rows.withColumn("_version", read_once(observed, F.col("_version")))
 
 
 def _event(us: str) -> Column:
@@ -138,7 +138,7 @@ def _partners(of_one: str, other: str) -> Column:
 
 
 def _side(template: Template, rows: DataFrame, versions: DataFrame, table: str, n: int) -> DataFrame:
-    given = _told(rows.select(*_tuple(template, n), f"i{n}__stream"), versions, f"i{n}")
+    given = _with_version(rows.select(*_tuple(template, n), f"i{n}__stream"), versions, f"i{n}")
     wanted = given.mapInArrow(partial(kept, table, n), ddl({**_tuple(template, n), **KEPT}))
     return wanted.select(
         _event("_until"), CLASS, F.xxhash64(*LOOKUP).alias("_key"), *KEPT_OF_BOTH, *_tuple(template, n)

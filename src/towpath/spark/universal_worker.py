@@ -33,7 +33,7 @@ from towpath.schema import Type
 from towpath.spark.assignment_source import read_version
 
 if TYPE_CHECKING:
-    from towpath.vector.fragments import Fragment
+    from towpath.vector.fragments import VectorFragment
 
 Batches = Iterator[pa.RecordBatch]
 P = ParamSpec("P")
@@ -53,15 +53,15 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 
 @dataclass(frozen=True)
-class _Table:
+class _CompiledTable:
     """What was made of a table's version: its fragments, and what they are compiled to for each step of a carrier."""
 
     files: tuple[str, ...]
-    fragments: dict[int, Fragment]
+    fragments: dict[int, VectorFragment]
     programs: dict[str, object]
 
 
-_tables: dict[str, _Table] = {}  # those read last, by folder
+_tables: dict[str, _CompiledTable] = {}  # those read last, by folder
 
 
 _collected_at = time.monotonic()
@@ -135,7 +135,7 @@ def _without(banned: tuple[int, ...], rows: pa.Table) -> pa.Table:
 
 
 def _written(folder: str, tables: Iterator[pa.Table]) -> Batches:
-    """Puts rows into a file that counts once `spark/writers.py` has taken it over, and tells its name.
+    """Puts rows into a file that counts once `spark/writers.py` has taken it over, and reports its name.
 
     Given back to Spark, each row would be converted twice, in all columns of the log, and then written by its columns.
     """
@@ -161,7 +161,7 @@ def _repeated(schema: pa.Schema) -> list[str]:
 
 
 def _calculable(
-    table: str, batches: Batches, step: str, compile_: Callable[[Iterable[Fragment]], C]
+    table: str, batches: Batches, step: str, compile_: Callable[[Iterable[VectorFragment]], C]
 ) -> Iterator[tuple[pa.Table, C]]:
     for rows in _gathered(batches):
         yield rows.drop_columns("_version"), _program(table, rows["_version"][0].as_py(), step, compile_)
@@ -181,7 +181,7 @@ def _gathered(batches: Batches) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(kept)
 
 
-def _program(folder: str, version: int, step: str, compile_: Callable[[Iterable[Fragment]], C]) -> C:
+def _program(folder: str, version: int, step: str, compile_: Callable[[Iterable[VectorFragment]], C]) -> C:
     files, rows = read_version(folder, version)
     known = _tables.get(folder)
     if known is None or known.files != files:
@@ -189,14 +189,14 @@ def _program(folder: str, version: int, step: str, compile_: Callable[[Iterable[
         fragments = dict(_fragments(pa.Table.from_batches(rows), before))
         while len(_tables) >= TABLES_KEPT:
             del _tables[next(iter(_tables))]
-        known = _tables[folder] = _Table(files, fragments, {})
+        known = _tables[folder] = _CompiledTable(files, fragments, {})
     if step not in known.programs:
         known.programs[step] = compile_(known.fragments.values())
     return cast(C, known.programs[step])  # a step is always compiled to the same
 
 
-def _fragments(rows: pa.Table, before: dict[int, Fragment]) -> Iterator[tuple[int, Fragment]]:
-    from towpath.vector.fragments import Fragment
+def _fragments(rows: pa.Table, before: dict[int, VectorFragment]) -> Iterator[tuple[int, VectorFragment]]:
+    from towpath.vector.fragments import VectorFragment
 
     columns = (rows[name].to_pylist() for name in ("_fragment", "shape", "constants"))
     for number, shape, constants in zip(*columns, strict=True):
@@ -204,7 +204,7 @@ def _fragments(rows: pa.Table, before: dict[int, Fragment]) -> Iterator[tuple[in
             yield number, before[number]
         else:
             pipeline = load_pipeline(shape, constants)
-            yield number, Fragment(number, pipeline, "" if pipeline.window is None else post_of(pipeline))
+            yield number, VectorFragment(number, pipeline, "" if pipeline.window is None else post_of(pipeline))
 
 
 def post_of(pipeline: Pipeline) -> str:

@@ -71,7 +71,7 @@ class StreamText(Settings):
         alike = [name for name in columns or {} if folded.count(name.casefold()) > 1]
         if alike:
             raise refusal(
-                f"these columns differ only in case: {listed(alike)}", "rename them: SQL does not tell them apart"
+                f"these columns differ only in case: {listed(alike)}", "rename them: SQL does not distinguish them"
             )
         return columns
 
@@ -101,7 +101,7 @@ def _check_part(column: str, value: str, columns: dict[str, Type]) -> None:
         raise refusal(f"there is no column {shown(column)}, which where asks for", meant(column, columns))
     form = _PART_VALUES.get(columns[column])
     if form is None:
-        message = f"where tells streams apart by {column}, which is {columns[column].value}"
+        message = f"where distinguishes streams by {column}, which is {columns[column].value}"
         raise refusal(message, f"use a column of type {listed(t.value for t in _PART_VALUES)}")
     type_ = columns[column]
     if not form.fullmatch(value) or (type_.integral and int(value) not in INTEGERS[type_]):
@@ -128,7 +128,7 @@ def define(name: str, text: StreamText) -> StreamDef:
 
 
 def described(definition: StreamDef) -> dict[str, Any]:
-    """A stream as a feed's workers are told of it."""
+    """A stream as a feed's workers know it."""
     source = definition.source
     return {
         "name": definition.stream.name,

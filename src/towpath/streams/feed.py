@@ -27,13 +27,13 @@ import pyarrow as pa
 from towpath.schema import BEFORE_ALL_US
 from towpath.store.linefile import LineFile
 from towpath.streams.base import Generator
-from towpath.streams.bites import Pending, until_us
 from towpath.streams.files import FIELD, Folder, Listed, StoredFile
+from towpath.streams.portions import Pending, until_us
 from towpath.streams.reading import Form, Reject, Unreadable
 from towpath.streams.registry import generator
 from towpath.streams.rejected import DeadLetters
 
-# How much stream time one batch of a generator may hold at least, so that catching up comes in bites.
+# How much stream time one batch of a generator may hold at least, so that catching up comes in portions.
 CATCH_UP_US = 20_000_000
 
 
@@ -131,7 +131,7 @@ class Feed:
         frontier = max(start.released_us, self._frontier(drained))
         released = until_us(self._pending(start), start.released_us, frontier, self._most_rows)
         target = self._target_us(drained["at_us"] if drained else None)
-        elapsed = max(start.elapsed_us, min(target, start.elapsed_us + self._bite_us))
+        elapsed = max(start.elapsed_us, min(target, start.elapsed_us + self._portion_us))
         newest = (s.newest_us for s in self._files.values() if s.newest_us is not None)
         self.known = FeedPosition(len(self._known), max([released, *newest]), elapsed)
         self.more = released < frontier or elapsed < target
@@ -174,7 +174,7 @@ class Feed:
         return drained_at - self._anchor_us if end is None else end
 
     @property
-    def _bite_us(self) -> int:
+    def _portion_us(self) -> int:
         rate = sum(g.rate for g in self._generators.values())
         return max(CATCH_UP_US, int(self._most_rows / rate * 1e6)) if rate else CATCH_UP_US
 

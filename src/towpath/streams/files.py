@@ -56,7 +56,7 @@ class Folder:
 
     @property
     def key(self) -> str:
-        """Tells folders apart that are to be read differently, whatever the streams are called."""
+        """Distinguishes folders that are to be read differently, whatever the streams are called."""
         form = self.form
         columns = [(field.name, str(field.type)) for field in form.schema]
         ordered = columns if form.format == "csv" and not form.header else sorted(columns)
@@ -86,7 +86,7 @@ class Folder:
             raise
         except BadFile as error:
             return empty, [Reject(None, f"not a {self.form.format} file of these columns: {error}", rows=0)]
-        times = self._told_apart(table).column(1 + table.schema.get_field_index(self.form.time))
+        times = self._by_stream(table).column(1 + table.schema.get_field_index(self.form.time))
         span = pc.min_max(times.cast(pa.int64()))
         if not span["min"].is_valid:
             return empty, rejects
@@ -111,9 +111,9 @@ class Folder:
         if not (after_us < file.oldest_us and file.newest_us <= until_us):
             micros = table.column(self.form.time).cast(pa.int64())
             table = table.filter(pc.and_(pc.greater(micros, after_us), pc.less_equal(micros, until_us)))
-        return self._told_apart(table)
+        return self._by_stream(table)
 
-    def _told_apart(self, table: pa.Table) -> pa.Table:
+    def _by_stream(self, table: pa.Table) -> pa.Table:
         """The rows that belong to streams, once for each."""
         if self.part is None:
             return pa.concat_tables([_named(table, pa.repeat(name, table.num_rows)) for _, name in self.streams])
@@ -128,7 +128,7 @@ class Folder:
 
     @contextmanager
     def _local(self, path: str) -> Iterator[str]:
-        """The file on this machine, under a name that ends as its own: that tells whether it is compressed."""
+        """The file on this machine, under a name that ends as its own: that says whether it is compressed."""
         filesystem, _ = self._filesystem()
         if isinstance(filesystem, pa.fs.LocalFileSystem):
             yield path

@@ -141,7 +141,7 @@ class Intake:
 def plain_rows(path: str, form: Form) -> int:
     """The rows of a file that has the stream's types, stored so that no reader can take it for something else.
 
-    0 also if that cannot be told from its footer.
+    0 also if its footer does not say.
     """
     try:
         footer = pq.read_metadata(path)
@@ -231,7 +231,7 @@ class Intakes:
                     intake.sweep()
                     self._failing.discard(into)
                 except Exception as error:
-                    if into not in self._failing:  # told once
+                    if into not in self._failing:  # reported once
                         log.warning("%s: new files cannot be let in, it is tried again: %s", intake.folder.path, error)
                     self._failing.add(into)
 

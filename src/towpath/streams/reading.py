@@ -51,7 +51,7 @@ class Unreadable(BadFile):
 
 @dataclass(frozen=True)
 class Reject:
-    """A row that is not taken in. Without a line it is told how many rows there are of the kind."""
+    """A row that is not taken in. Without a line it says how many rows there are of the kind."""
 
     line: int | None  # of the file, from 1 on; of Parquet the row
     reason: str
@@ -175,7 +175,7 @@ def _header(path: str, form: Form) -> list[str] | None:
 
 
 def _line_end(path: str) -> str:
-    """As DuckDB is told it: by itself it takes the first one that it sees, also within quotes."""
+    """As DuckDB is given it: by itself it takes the first one that it sees, also within quotes."""
     quoted = False
     with _opened(path) as file:
         while piece := file.read(1 << 16):
@@ -200,16 +200,16 @@ def _csv_rejects(path: str, refused: Sequence[tuple[int, str | None, str, str]],
         line += len(_LINE_END.findall(content, counted, begin))
         counted = max(counted, begin)
         name = names[int(column[1:])] if column else ""
-        told = _first_line(message).replace(f'column "{column}"', f'column "{name}"')
-        reason = _timeless(name) if 'string ""' in told else told
-        if "unterminated quote" in told and (taken := text.strip("\r\n").count("\n")):
+        problem = _first_line(message).replace(f'column "{column}"', f'column "{name}"')
+        reason = _timeless(name) if 'string ""' in problem else problem
+        if "unterminated quote" in problem and (taken := text.strip("\r\n").count("\n")):
             reason += f" It takes in the {taken:,} lines behind it, up to the end of the file."
         found.append(Reject(line, reason, text.strip("\r\n")[:SHOWN]))
     return found
 
 
 def _endless_lines(path: str, form: Form, rejects: Sequence[Reject], endless: pa.ChunkedArray) -> list[Reject]:
-    """Where these rows are: DuckDB tells it only of rows that it refuses itself."""
+    """Where these rows are: DuckDB says it only of rows that it refuses itself."""
     with _opened(path) as file:
         lines = list(io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline=""))
     records, begin, texts = csv.reader(lines), 1, {}
@@ -322,8 +322,8 @@ def _read_parquet(database: duckdb.DuckDBPyConnection, path: str, form: Form) ->
         f"FROM (SELECT {fault} AS fault, {shown} AS shown FROM {source})"
     ).to_arrow_table()
     bad = pc.indices_nonzero(pc.is_valid(judged.column("fault")))
-    told = zip(bad.to_pylist(), judged.take(bad).to_pylist(), strict=True)
-    rejects = [Reject(row + 1, about["fault"], about["shown"][:SHOWN]) for row, about in told]
+    refused = zip(bad.to_pylist(), judged.take(bad).to_pylist(), strict=True)
+    rejects = [Reject(row + 1, about["fault"], about["shown"][:SHOWN]) for row, about in refused]
     return rows.filter(pc.is_null(judged.column("fault"))), rejects
 
 
@@ -384,7 +384,7 @@ def _timeless(time: str) -> str:
 
 @contextmanager
 def _opened(path: str) -> Iterator[IO[bytes]]:
-    """The content; DuckDB too goes by the name to tell whether a file is compressed."""
+    """The content; DuckDB too goes by the name to find out whether a file is compressed."""
     with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as file:
         yield cast(IO[bytes], file)
 

@@ -7,7 +7,7 @@
 
 A file's letter is written as a whole before anybody counts on what is good in the file, and says the same whoever
 writes it. So a row is in it once, however many carriers read the file, are killed or repeat a micro-batch. Messages are
-read in pieces that differ from carrier to carrier; their partition and offset tell which are the same.
+read in pieces that differ from carrier to carrier; their partition and offset show which are the same.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ def _messages(place: Path, streams: tuple[str, ...]) -> Iterator[Rejected]:
     for about, rejects in filter(None, map(_read, place.glob(f"*{MESSAGES}"))):
         for message in map(lambda said: BadMessage(**said), rejects):
             where, number = f"topic {about['topic']}, partition {message.partition}", message.offset
-            told = (message.reason, message.text, 1, about["topic"], message.partition, number)
-            found[message.partition, number] = Rejected(streams, where, number, *told)
+            details = (message.reason, message.text, 1, about["topic"], message.partition, number)
+            found[message.partition, number] = Rejected(streams, where, number, *details)
     yield from (found[key] for key in sorted(found))
 
 

@@ -31,7 +31,7 @@ def _can_be_asked_for(value: object) -> object:
     return value
 
 
-# Several streams in one place, told apart by the value of a column.
+# Several streams in one place, distinguished by the value of a column.
 Asked = Annotated[str | int | bool, BeforeValidator(_can_be_asked_for)]
 Where = Annotated[dict[str, Asked] | None, AfterValidator(_names_one_column), Field(examples=["{device: pump7}"])]
 
@@ -69,7 +69,7 @@ class FilesSource(Settings):
 
     @property
     def part(self) -> tuple[str, str] | None:
-        """The column that tells this stream's rows from those of others in the folder, and its value as text."""
+        """The column that distinguishes this stream's rows from those of others in the folder, and its value."""
         return _part(self.where)
 
     @property
@@ -99,7 +99,7 @@ class KafkaSource(Settings):
 
     @property
     def part(self) -> tuple[str, str] | None:
-        """The column that tells this stream's rows from those of others in the topic, and its value as text."""
+        """The column that distinguishes this stream's rows from those of others in the topic, and its value."""
         return _part(self.where)
 
     @property

@@ -23,7 +23,7 @@ BEYOND_RANKS = 2**62  # there is room behind it: ranks are counted on from one e
 
 
 @dataclass(frozen=True)
-class Measured:
+class Contribution:
     """What every row of a batch adds to a column, if it is in the group: a value, or nothing."""
 
     values: np.ndarray
@@ -31,13 +31,13 @@ class Measured:
     texts: pl.Series | None = None  # in order, if the values stand for them
 
 
-def measured(measure: Measure, merge: Merge, argument: pl.Series | None, height: int) -> Measured:
+def measured(measure: Measure, merge: Merge, argument: pl.Series | None, height: int) -> Contribution:
     if argument is None:
-        return Measured(np.ones(height))
+        return Contribution(np.ones(height))
     given = argument.to_arrow()
     valid = pc.is_valid(given).to_numpy(zero_copy_only=False) if given.null_count else None
     if measure == "count":
-        return Measured(np.ones(height) if valid is None else valid.astype(np.float64))
+        return Contribution(np.ones(height) if valid is None else valid.astype(np.float64))
     if argument.dtype == pl.String:
         return _ranked(argument, merge, valid)
     values = (given if valid is None else pc.fill_null(given, _nothing(merge, argument.dtype))).to_numpy()
@@ -45,7 +45,7 @@ def measured(measure: Measure, merge: Merge, argument: pl.Series | None, height:
         values = values >> HALF_BITS
     elif measure == "low":
         values = values & LOW_HALF
-    return Measured(values.astype(np.float64) if merge == "sum" else values, valid)
+    return Contribution(values.astype(np.float64) if merge == "sum" else values, valid)
 
 
 def _nothing(merge: Merge, dtype: pl.DataType) -> int | float:
@@ -58,11 +58,11 @@ def _nothing(merge: Merge, dtype: pl.DataType) -> int | float:
     return INT64.max if merge == "min" else INT64.min
 
 
-def _ranked(texts: pl.Series, merge: Merge, valid: np.ndarray | None) -> Measured:
+def _ranked(texts: pl.Series, merge: Merge, valid: np.ndarray | None) -> Contribution:
     """Numbers in the order of the texts."""
     ranks = texts.rank("dense").cast(pl.Int64) - 1
     nothing = BEYOND_RANKS if merge == "min" else -BEYOND_RANKS
-    return Measured(ranks.fill_null(nothing).to_numpy(), valid, texts.drop_nulls().unique().sort())
+    return Contribution(ranks.fill_null(nothing).to_numpy(), valid, texts.drop_nulls().unique().sort())
 
 
 def reduced(merge: Merge, type_: Type, values: np.ndarray, cells: np.ndarray, size: int) -> np.ndarray:

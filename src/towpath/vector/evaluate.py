@@ -17,7 +17,7 @@ import pyarrow as pa
 from towpath.arrow import ARROW, arrow_schema
 from towpath.plan.slots import OUTPUTS
 from towpath.schema import STREAM, Type
-from towpath.vector.fragments import Fragment, Mask, Named
+from towpath.vector.fragments import Mask, NamedExpression, VectorFragment
 from towpath.vector.texts import TIMESTAMP
 
 US = "_us"
@@ -82,21 +82,21 @@ def distinct(raw: np.ndarray, space: int) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(present), (np.cumsum(present) - 1)[raw]
 
 
-class Column:
+class FragmentColumn:
     """A column that each fragment fills with an expression of its own, or leaves NULL."""
 
-    def __init__(self, fragments: Sequence[Mapping[str, Named]], name: str) -> None:
-        self._numbers: dict[Named, int] = {}
+    def __init__(self, fragments: Sequence[Mapping[str, NamedExpression]], name: str) -> None:
+        self._numbers: dict[NamedExpression, int] = {}
         mine = (f.get(name) for f in fragments)
         which = [-1 if n is None else self._numbers.setdefault(n, len(self._numbers)) for n in mine]
         self._which = np.array(which, np.int64)
         self._named = list(self._numbers)
 
-    def used(self, active: np.ndarray) -> list[Named]:
+    def used(self, active: np.ndarray) -> list[NamedExpression]:
         """The expressions of these fragments."""
         return [self._named[n] for n in np.unique(self._which[active]) if n >= 0]
 
-    def looked_up(self, found: Mapping[Named, pl.Series], pairs: Pairs) -> pl.Series | None:
+    def looked_up(self, found: Mapping[NamedExpression, pl.Series], pairs: Pairs) -> pl.Series | None:
         """For every pair the value of its fragment's expression in its row; None if all are NULL."""
         used = self.used(pairs.active)
         if not used:
@@ -113,7 +113,7 @@ class Column:
 class Origin(Protocol):
     """Where the rows of a batch come from."""
 
-    def __init__(self, fragments: Sequence[Fragment]) -> None: ...
+    def __init__(self, fragments: Sequence[VectorFragment]) -> None: ...
 
     def latest(self, frame: pl.DataFrame) -> np.ndarray:
         """The result time of each row."""
@@ -128,7 +128,7 @@ class Origin(Protocol):
 class OneStream:
     """The tuples of a class of streams, of which each fragment reads one."""
 
-    def __init__(self, fragments: Sequence[Fragment]) -> None:
+    def __init__(self, fragments: Sequence[VectorFragment]) -> None:
         self._streams = [f.stream for f in fragments]
 
     def latest(self, frame: pl.DataFrame) -> np.ndarray:
@@ -150,7 +150,7 @@ class Masks:
     """Which rows fulfil the conditions of some, each of which has several masks: one that holds is enough."""
 
     def __init__(self, wanted: Iterable[Sequence[Mask]]) -> None:
-        numbers: dict[Named, int] = {}
+        numbers: dict[NamedExpression, int] = {}
         self._masks = [[[numbers.setdefault(c, len(numbers)) for c in mask] for mask in masks] for masks in wanted]
         self.conditions = list(numbers)
 
@@ -163,7 +163,7 @@ class Masks:
 class Program:
     """Fragments that read the same input, ready for one batch after another."""
 
-    def __init__(self, fragments: Iterable[Fragment], origin: type[Origin] = OneStream) -> None:
+    def __init__(self, fragments: Iterable[VectorFragment], origin: type[Origin] = OneStream) -> None:
         self.fragments = tuple(fragments)
         self.numbers = np.array([f.number for f in self.fragments], np.int32)
         self.origin = origin(self.fragments)
@@ -183,7 +183,9 @@ class Program:
         return Pairs(np.repeat(places, [len(numbers) for numbers in rows]), np.concatenate(rows), places)
 
 
-def calculated(frame: pl.DataFrame, wanted: Sequence[Named], fragments: Sequence[Fragment]) -> list[pl.Series]:
+def calculated(
+    frame: pl.DataFrame, wanted: Sequence[NamedExpression], fragments: Sequence[VectorFragment]
+) -> list[pl.Series]:
     """Each a column of the batch's length."""
     if not wanted:
         return []
@@ -195,7 +197,9 @@ def calculated(frame: pl.DataFrame, wanted: Sequence[Named], fragments: Sequence
         raise _blamed(frame, wanted, fragments, error) from error
 
 
-def _blamed(frame: pl.DataFrame, wanted: Sequence[Named], fragments: Sequence[Fragment], error: Exception) -> Exception:
+def _blamed(
+    frame: pl.DataFrame, wanted: Sequence[NamedExpression], fragments: Sequence[VectorFragment], error: Exception
+) -> Exception:
     """Who is at fault when something fails: nobody else is to suffer for it."""
     for named in wanted:
         try:
@@ -227,10 +231,10 @@ def _taken(of_stream: np.ndarray, masks: list[list[int]], truth: list[np.ndarray
 class Filters(Program):
     """Fragments without windows."""
 
-    def __init__(self, fragments: Iterable[Fragment], origin: type[Origin] = OneStream) -> None:
+    def __init__(self, fragments: Iterable[VectorFragment], origin: type[Origin] = OneStream) -> None:
         super().__init__(fragments, origin)
         outputs = [f.outputs for f in self.fragments]
-        self._columns = {slot: Column(outputs, slot) for slot in OUTPUTS}
+        self._columns = {slot: FragmentColumn(outputs, slot) for slot in OUTPUTS}
 
     def results(self, batch: pa.Table) -> pa.Table:
         """The rows of the results log, fragment by fragment."""

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from functools import lru_cache, reduce
 from typing import Any
 
+import numpy as np
 import polars as pl
 from sqlglot import exp
 
+from towpath.lang.functions import Log10
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.plan.constants import constant
 from towpath.schema import INTEGERS, Type
@@ -51,6 +53,11 @@ REPEATING = (
     exp.In,
     exp.Nullif,
     exp.Substring,
+    exp.Right,
+    exp.Pad,
+    exp.SplitPart,
+    exp.Repeat,
+    exp.StrPosition,
     exp.Greatest,
     exp.Cast,
 )
@@ -64,7 +71,7 @@ class Compiler:
     """Compiles one expression after another against the same columns.
 
     `resolve` is asked first at every node: it answers columns, and subexpressions computed before.
-    `type_of` tells the type of a node's value.
+    `type_of` gives the type of a node's value.
     """
 
     def __init__(self, resolve: Resolve, type_of: Callable[[exp.Expression], Type]) -> None:
@@ -212,6 +219,17 @@ def _ln(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     return compile_.let(lambda v: pl.when(v > 0).then(v.log()), node.this, values=values)
 
 
+def _log10(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    def of_batch(values: pl.Series) -> pl.Series:
+        # Polars divides two logarithms, and then that of 1000 is less than 3.
+        with np.errstate(all="ignore"):
+            found = pl.Series(values.name, np.log10(values.fill_null(0.0).to_numpy()))
+        return found.set((values <= 0) | values.is_null(), None)
+
+    value = compile_.as_(node.this, Type.DOUBLE)
+    return value.map_batches(of_batch, return_dtype=pl.Float64, is_elementwise=True)
+
+
 def _power(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     nodes = node.this, node.expression
     values = [compile_.as_(n, Type.DOUBLE) for n in nodes]
@@ -253,27 +271,28 @@ def _as(compile_: Compiler, value: pl.Expr, node: exp.Expression, type_: Type) -
 
 def _in(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     """Each is compared by itself: integers as integers, even if there are doubles among the others."""
-    kinds: dict[Type, list[exp.Expression]] = {}
+    known: dict[Type, list[object]] = {}
+    calculated = []
     for member in node.expressions:
-        kinds.setdefault(compile_.alike(node.this, member), []).append(member)
+        if (value := constant(member)) is None:
+            calculated.append(member)
+        else:
+            known.setdefault(compile_.alike(node.this, member), []).append(plain_value(value[0]))
 
-    asked = compile_(node.this)
-    single = not asked.meta.root_names()  # then the answer is a column of one row, unless Polars is told
+    types = [compile_.alike(node.this, member) for member in calculated]
+    values = [compile_(node.this), *map(compile_.as_, calculated, types)]
+    # Then the answer is a column of one row, unless Polars is asked for more.
+    single = not any(value.meta.root_names() for value in values)
 
-    def found(value: pl.Expr) -> pl.Expr:
-        terms = []
-        for type_, members in kinds.items():
-            typed = _as(compile_, value, node.this, type_)
-            constants = [constant(m) for m in members]
-            known = [plain_value(c[0]) for c in constants if c is not None]
-            if len(known) == len(members):
-                inside = typed.is_in(pl.Series(known, dtype=DTYPES[type_], strict=False).implode())
-                terms.append(inside.first() if single else inside)
-            else:
-                terms += [typed == compile_.as_(m, type_) for m in members]
+    def found(asked: pl.Expr, *others: pl.Expr) -> pl.Expr:
+        terms = [_as(compile_, asked, node.this, t) == other for t, other in zip(types, others, strict=True)]
+        for type_, constants in known.items():
+            typed = _as(compile_, asked, node.this, type_)
+            inside = typed.is_in(pl.Series(constants, dtype=DTYPES[type_], strict=False).implode())
+            terms.append(inside.first() if single else inside)
         return reduce(lambda a, b: a | b, terms)
 
-    return compile_.let(found, node.this, values=[asked])
+    return compile_.let(found, node.this, *calculated, values=values)
 
 
 def _like(compile_: Compiler, node: exp.Expression) -> pl.Expr:
@@ -392,12 +411,78 @@ def _substring(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     return compile_.let(part, *nodes, values=[compile_(node.this), compile_(start), count])
 
 
+def _right(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    count = compile_(node.expression).clip(0, FURTHEST)
+
+    def end(text: pl.Expr, n: pl.Expr) -> pl.Expr:
+        length = text.str.len_chars().cast(pl.Int64)
+        return pl.when(n.is_not_null()).then(text.str.slice(pl.max_horizontal(length - n, pl.lit(0, pl.Int64)), None))
+
+    return compile_.let(end, node.this, node.expression, values=[compile_(node.this), count])
+
+
+def _padded(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    width, fill = int(node.expression.name), node.args["fill_pattern"].name
+    filling = pl.lit((fill * width)[:width])
+
+    def padded(text: pl.Expr) -> pl.Expr:
+        missing = (width - text.str.len_chars().cast(pl.Int64)).clip(0, width)
+        parts = [filling.str.slice(pl.lit(0, pl.Int64), missing), text.str.slice(0, width)]
+        return pl.concat_str(parts if node.args["is_left"] else parts[::-1])
+
+    return compile_.let(padded, node.this)
+
+
+def _split_part(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    number = whole_number(node.args["part_index"]) or 0
+    place = number - 1 if number > 0 else number
+
+    def part(text: pl.Expr) -> pl.Expr:
+        found = text.str.split(node.args["delimiter"].name).list.get(place, null_on_oob=True)
+        return pl.when(text.is_not_null()).then(found.fill_null(""))
+
+    return compile_.let(part, node.this)
+
+
+def _repeat(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    times = int(node.args["times"].name)
+    return compile_.let(lambda text: pl.concat_str([text] * times) if times else text.str.slice(0, 0), node.this)
+
+
+def _replace(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    return compile_(node.this).str.replace_all(node.expression.name, node.args["replacement"].name, literal=True)
+
+
+def _found(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    """Polars finds bytes; what stands before them is counted in characters."""
+
+    def position(text: pl.Expr, wanted: pl.Expr) -> pl.Expr:
+        # A constant has one row, and `splitn` would answer one: it takes the length of what is looked for.
+        long = pl.when(wanted.is_not_null()).then(text)
+        before = long.str.splitn(wanted, 2).struct.field("field_0")
+        at = before.str.len_chars().cast(pl.Int64) + 1
+        there = text.str.contains(wanted, literal=True)
+        return pl.when(wanted == "").then(there.cast(pl.Int64)).when(there).then(at).when(~there).then(0)
+
+    return compile_.let(position, node.this, node.args["substr"])
+
+
+def _trim(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    text = compile_(node.this).str
+    match node.args.get("position"):
+        case "LEADING":
+            return text.strip_chars_start(SPACES)
+        case "TRAILING":
+            return text.strip_chars_end(SPACES)
+    return text.strip_chars(SPACES)
+
+
 def _joined(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     return pl.concat_str([compile_(node.this), compile_(node.expression)])
 
 
-def _starts_with(compile_: Compiler, node: exp.Expression) -> pl.Expr:
-    return compile_(node.this).str.starts_with(compile_(node.expression))
+def _texts(function: Operation) -> Rule:
+    return lambda compile_, node: function(compile_(node.this), compile_(node.expression))
 
 
 def _part(function: Callable[[pl.Expr], pl.Expr]) -> Rule:
@@ -414,6 +499,7 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Neg: _negative,
     exp.EQ: _comparison(lambda a, b: a == b),
     exp.NEQ: _comparison(lambda a, b: a != b),
+    exp.NullSafeEQ: _comparison(lambda a, b: a.eq_missing(b)),
     exp.LT: _comparison(lambda a, b: a < b),
     exp.LTE: _comparison(lambda a, b: a <= b),
     exp.GT: _comparison(lambda a, b: a > b),
@@ -431,6 +517,8 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Round: _round,
     exp.Floor: _whole(lambda v: v.floor()),
     exp.Ceil: _whole(lambda v: v.ceil()),
+    exp.Sign: _call(lambda v: v.sign()),
+    Log10: _log10,
     exp.Sqrt: _call(lambda v: v.sqrt(), Type.DOUBLE),
     exp.Ln: _ln,
     exp.Exp: _call(lambda v: v.exp(), Type.DOUBLE),
@@ -441,14 +529,28 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Nullif: _nullif,
     exp.Lower: _call(lambda v: v.str.to_lowercase()),
     exp.Upper: _call(lambda v: v.str.to_uppercase()),
-    exp.Trim: _call(lambda v: v.str.strip_chars(SPACES)),
+    exp.Trim: _trim,
     exp.Length: _part(lambda v: v.str.len_chars()),
     exp.Substring: _substring,
     exp.DPipe: _joined,
-    exp.StartsWith: _starts_with,
+    exp.StartsWith: _texts(lambda a, b: a.str.starts_with(b)),
+    exp.EndsWith: _texts(lambda a, b: a.str.ends_with(b)),
+    exp.Contains: _texts(lambda a, b: a.str.contains(b, literal=True)),
+    exp.Right: _right,
+    exp.Pad: _padded,
+    exp.SplitPart: _split_part,
+    exp.Repeat: _repeat,
+    exp.Replace: _replace,
+    exp.StrPosition: _found,
+    exp.MD5: _call(texts.md5),
+    exp.SHA2: _call(texts.sha256),
     exp.Year: _part(lambda v: v.dt.year()),
     exp.Month: _part(lambda v: v.dt.month()),
+    exp.Quarter: _part(lambda v: v.dt.quarter()),
+    exp.Week: _part(lambda v: v.dt.week()),
     exp.Day: _part(lambda v: v.dt.day()),
+    exp.DayOfYear: _part(lambda v: v.dt.ordinal_day()),
+    exp.DayOfWeekIso: _part(lambda v: v.dt.weekday()),
     exp.Hour: _part(lambda v: v.dt.hour()),
     exp.Minute: _part(lambda v: v.dt.minute()),
     exp.Second: _part(lambda v: v.dt.second()),

@@ -27,7 +27,7 @@ from towpath.vector.expressions import DTYPES, Compiler, literal, unsigned_zero
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
+class NamedExpression:
     """An expression over the columns of a batch."""
 
     name: str
@@ -37,14 +37,14 @@ class Named:
         return hash(self.name)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Named) and self.name == other.name
+        return isinstance(other, NamedExpression) and self.name == other.name
 
 
-Mask = tuple[Named, ...]  # conditions that all hold
+Mask = tuple[NamedExpression, ...]  # conditions that all hold
 
 
 @dataclass(frozen=True)
-class Fragment:
+class VectorFragment:
     """What a batch needs to know of a fragment; `post` is what is needed of it when its windows close."""
 
     number: int
@@ -83,50 +83,50 @@ class Fragment:
         rest = tuple(map(self._condition, own))
         return tuple(dict.fromkeys((*_box(box, alias), *rest) for box in self.pipeline.boxes))
 
-    def _condition(self, bound: Bound) -> Named:
+    def _condition(self, bound: Bound) -> NamedExpression:
         expr = bound.expr
-        return Named(form(expr), self.compile_(expr))
+        return NamedExpression(form(expr), self.compile_(expr))
 
-    def _tie(self, key: Key) -> Named:
+    def _tie(self, key: Key) -> NamedExpression:
         left, right = (exp.column(name, table=alias, quoted=True) for alias, name in key)
         expr = exp.EQ(this=left, expression=right)
-        return Named(form(expr), self.compile_(expr))
+        return NamedExpression(form(expr), self.compile_(expr))
 
     @cached_property
-    def outputs(self) -> dict[str, Named]:
+    def outputs(self) -> dict[str, NamedExpression]:
         """What a filter puts out, by the log's column."""
         return {slot: self._output(item, slot) for item, slot in self.layout.outputs.items()}
 
-    def _output(self, item: object, slot: str) -> Named:
+    def _output(self, item: object, slot: str) -> NamedExpression:
         if isinstance(item, Bound):
             return self._value(item.expr, OUTPUTS[slot])
         assert isinstance(item, tuple), "a filter puts out columns and what is computed of them"
-        return Named(f"{_text(item)} {OUTPUTS[slot].value}", shown(pl.col(input_column(*item)), OUTPUTS[slot]))
+        return NamedExpression(
+            f"{_text(item)} {OUTPUTS[slot].value}", shown(pl.col(input_column(*item)), OUTPUTS[slot])
+        )
 
-    def _value(self, expr: exp.Expression, type_: Type) -> Named:
-        return Named(f"{form(expr)} {type_.value}", shown(self.compile_(expr), type_))
+    def _value(self, expr: exp.Expression, type_: Type) -> NamedExpression:
+        return NamedExpression(f"{form(expr)} {type_.value}", shown(self.compile_(expr), type_))
 
     @cached_property
-    def groups(self) -> dict[str, Named]:
+    def groups(self) -> dict[str, NamedExpression]:
         """The values of the groups, by column of the aggregate's key."""
         return {slot: self._carried(group.expr, GROUPS[slot]) for group, slot in self.layout.groups.items()}
 
     @cached_property
-    def partials(self) -> dict[str, tuple[Partial, Named | None]]:
+    def partials(self) -> dict[str, tuple[Partial, NamedExpression | None]]:
         """What is merged, by column."""
         return {
             slot: (p, None if p.argument is None else self._carried(p.argument, p.type))
             for p, slot in self.layout.partials.items()
         }
 
-    def _carried(self, expr: exp.Expression, type_: Type) -> Named:
-        return Named(f"{form(expr)} as {type_.value}", carried(self.compile_(expr), self.compile_.type_of(expr)))
+    def _carried(self, expr: exp.Expression, type_: Type) -> NamedExpression:
+        return NamedExpression(
+            f"{form(expr)} as {type_.value}", carried(self.compile_(expr), self.compile_.type_of(expr))
+        )
 
-    def compile_all(self) -> None:
-        for _ in self.all_named():
-            pass
-
-    def all_named(self) -> Iterator[Named]:
+    def all_named(self) -> Iterator[NamedExpression]:
         """Everything that a batch calculates for the fragment."""
         yield from (named for mask in self.masks for named in mask)
         if self.pipeline.window is None:
@@ -190,22 +190,22 @@ def carried(value: pl.Expr, type_: Type) -> pl.Expr:
     return value if type_ is Type.STRING else value.cast(pl.Int64)
 
 
-def _box(box: Box, alias: str | None = None) -> Iterator[Named]:
+def _box(box: Box, alias: str | None = None) -> Iterator[NamedExpression]:
     """What a box asks of all columns, or of those of one input."""
     for column, value in box.equals:
         if alias in (None, column[0]):
-            yield Named(f"{_text(column)} = {value!r}", _input(column) == literal(value))
+            yield NamedExpression(f"{_text(column)} = {value!r}", _input(column) == literal(value))
     for column, interval in box.ranges:
         if alias in (None, column[0]):
             yield from _range(column, interval)
 
 
-def _range(column: ColumnRef, interval: Interval) -> Iterator[Named]:
+def _range(column: ColumnRef, interval: Interval) -> Iterator[NamedExpression]:
     value, lo, hi = _input(column), interval.lo, interval.hi
     terms = [value >= literal(lo)] if lo is not None else []
     terms += [value < literal(hi)] if hi is not None else []
     if terms:
-        yield Named(f"{lo!r} <= {_text(column)} < {hi!r}", reduce(lambda a, b: a & b, terms))
+        yield NamedExpression(f"{lo!r} <= {_text(column)} < {hi!r}", reduce(lambda a, b: a & b, terms))
 
 
 def _input(column: ColumnRef) -> pl.Expr:

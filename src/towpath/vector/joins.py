@@ -18,7 +18,7 @@ from towpath.plan.assignment import input_column
 from towpath.plan.join_class import CLASS, KEPT, JoinClass, key_columns, partner_bit, stream_number
 from towpath.schema import STREAM
 from towpath.vector.evaluate import US, Masks, arrow, calculated, parts, prepared, rows_of_streams
-from towpath.vector.fragments import Fragment, Mask, Named, carried
+from towpath.vector.fragments import Mask, NamedExpression, VectorFragment, carried
 
 _KEPT: pa.Schema = arrow_schema(KEPT)
 
@@ -45,7 +45,7 @@ class _Kept:
 class Side:
     """The tuples of one input of the joins."""
 
-    def __init__(self, fragments: Iterable[Fragment], side: int) -> None:
+    def __init__(self, fragments: Iterable[VectorFragment], side: int) -> None:
         self._fragments = tuple(fragments)
         self._side, self._alias = side, f"i{side}"
         self._wanted = _wanted(self._fragments, side)
@@ -93,7 +93,7 @@ class Side:
         yield from found.items()
 
 
-def _wanted(fragments: Iterable[Fragment], side: int) -> list[_Wanted]:
+def _wanted(fragments: Iterable[VectorFragment], side: int) -> list[_Wanted]:
     longest: dict[tuple[JoinClass, str, int, tuple[Mask, ...]], int] = {}
     for fragment in fragments:
         mine, other = fragment.pipeline.sources[side], fragment.pipeline.sources[1 - side]
@@ -102,13 +102,13 @@ def _wanted(fragments: Iterable[Fragment], side: int) -> list[_Wanted]:
     return sorted((_Wanted(*key, us) for key, us in longest.items()), key=lambda w: w.range_us)
 
 
-def _keys(fragment: Fragment, side: int) -> Iterator[tuple[str, Named]]:
+def _keys(fragment: VectorFragment, side: int) -> Iterator[tuple[str, NamedExpression]]:
     """The key of a fragment's class, by column; in another column it would be another key."""
     types = fragment.layout.types
     for name, key, type_ in key_columns(fragment.pipeline.keys, types):
         column = key[side]
         value = carried(pl.col(input_column(*column)), type_)
-        yield name, Named(f"{column[0]}.{column[1]!r} as {type_.value}", value)
+        yield name, NamedExpression(f"{column[0]}.{column[1]!r} as {type_.value}", value)
 
 
 def _copies(
@@ -141,7 +141,7 @@ def _copies(
 class JoinedPairs:
     """Pairs of tuples that met: each fragment is asked about those of its class, streams and windows."""
 
-    def __init__(self, fragments: Sequence[Fragment]) -> None:
+    def __init__(self, fragments: Sequence[VectorFragment]) -> None:
         self._asked = [_asked(f) for f in fragments]
 
     def latest(self, frame: pl.DataFrame) -> np.ndarray:
@@ -170,7 +170,7 @@ class JoinedPairs:
 _Term = tuple[str | int, int]  # a column and its value, or an input and its RANGE
 
 
-def _asked(fragment: Fragment) -> tuple[_Term, ...]:
+def _asked(fragment: VectorFragment) -> tuple[_Term, ...]:
     sources = fragment.pipeline.sources
     streams = ((f"i{n}__of", stream_number(s.stream)) for n, s in enumerate(sources))
     return (CLASS, fragment.join_class.number), *streams, *((n, s.range_us) for n, s in enumerate(sources))

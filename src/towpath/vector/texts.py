@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -87,20 +89,36 @@ def _texts(values: pl.Series) -> pl.Series:
 
 
 def double_text(value: float) -> str:
-    """The fewest digits that tell a double from others, two at least; 1.0E7 and 1.0E-4 are beyond plain digits."""
+    """The fewest digits that identify a double, two at least; 1.0E7 and 1.0E-4 are beyond plain digits."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value + 0.0)
-    # Of two digits the nearest, although one digit may be enough to tell it: 4.9E-324.
+    # Of two digits the nearest, although one digit may be enough to identify it: 4.9E-324.
     mantissa, _, power = f"{value:.1e}".partition("e")
     if float(f"{value:.1e}") != value:
         mantissa, _, power = f"{Decimal(repr(value)):e}".partition("e")
         whole, _, digits = mantissa.partition(".")
         mantissa = f"{whole}.{digits.rstrip('0') or '0'}"
     return f"{mantissa}E{int(power)}"
+
+
+def md5(text: pl.Expr) -> pl.Expr:
+    return _digest(text, hashlib.md5)
+
+
+def sha256(text: pl.Expr) -> pl.Expr:
+    return _digest(text, hashlib.sha256)
+
+
+def _digest(text: pl.Expr, function: Callable[[bytes], Any]) -> pl.Expr:
+    def of_batch(values: pl.Series) -> pl.Series:
+        digests = [None if v is None else function(v.encode()).hexdigest() for v in values]
+        return pl.Series(values.name, digests, pl.String)
+
+    return text.map_batches(of_batch, return_dtype=pl.String, is_elementwise=True)
 
 
 def rounded(value: pl.Expr, digits: int) -> pl.Expr:

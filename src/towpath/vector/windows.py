@@ -17,7 +17,7 @@ from towpath.arrow import arrow_schema
 from towpath.lang.query import Window
 from towpath.plan.slots import GROUPS, MERGED, Measure
 from towpath.schema import Type
-from towpath.vector.aggregates import Measured, measured, reduced
+from towpath.vector.aggregates import Contribution, measured, reduced
 from towpath.vector.evaluate import (
     Numbered,
     OneStream,
@@ -33,7 +33,7 @@ from towpath.vector.evaluate import (
     table_of,
     with_null,
 )
-from towpath.vector.fragments import Fragment, Named
+from towpath.vector.fragments import NamedExpression, VectorFragment
 
 PARTIALS: pa.Schema = arrow_schema(
     {"_fragment": Type.INT, "_end": Type.BIGINT, "_post": Type.STRING}
@@ -42,7 +42,7 @@ PARTIALS: pa.Schema = arrow_schema(
 )
 """What goes into the aggregate, and comes out of it: the window's end is in microseconds."""
 
-Grouping = tuple[tuple[str, Named], ...]  # columns of the key and their values
+Grouping = tuple[tuple[str, NamedExpression], ...]  # columns of the key and their values
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class _Cells:
 class _Merged:
     """A column of the aggregate: what each fragment merges in it, or nothing."""
 
-    def __init__(self, fragments: Sequence[Fragment], name: str) -> None:
+    def __init__(self, fragments: Sequence[VectorFragment], name: str) -> None:
         self._merge, self._type = MERGED[name]
-        self._numbers: dict[tuple[Measure, Named | None], int] = {}
+        self._numbers: dict[tuple[Measure, NamedExpression | None], int] = {}
         self._which = np.array([self._number(f, name) for f in fragments], np.int64)
         self._measures = list(self._numbers)
 
-    def _number(self, fragment: Fragment, name: str) -> int:
+    def _number(self, fragment: VectorFragment, name: str) -> int:
         if name not in fragment.partials:
             return -1
         partial, argument = fragment.partials[name]
@@ -77,10 +77,12 @@ class _Merged:
     def _used(self, active: np.ndarray) -> list[int]:
         return [int(n) for n in np.unique(self._which[active]) if n >= 0]
 
-    def arguments(self, active: np.ndarray) -> Iterator[Named]:
+    def arguments(self, active: np.ndarray) -> Iterator[NamedExpression]:
         return (named for n in self._used(active) if (named := self._measures[n][1]) is not None)
 
-    def reduced(self, found: Mapping[Named, pl.Series], pairs: Pairs, cells: _Cells, height: int) -> pl.Series | None:
+    def reduced(
+        self, found: Mapping[NamedExpression, pl.Series], pairs: Pairs, cells: _Cells, height: int
+    ) -> pl.Series | None:
         used = self._used(pairs.active)
         if not used:
             return None
@@ -98,7 +100,7 @@ class _Merged:
             empty |= np.bincount(of, weights=valid[at], minlength=cells.size) == 0
         return _series(totals, empty, [m.texts for m in each if m.texts is not None])
 
-    def _measured(self, n: int, found: Mapping[Named, pl.Series], height: int) -> Measured:
+    def _measured(self, n: int, found: Mapping[NamedExpression, pl.Series], height: int) -> Contribution:
         measure, argument = self._measures[n]
         return measured(measure, self._merge, None if argument is None else found[argument], height)
 
@@ -106,7 +108,7 @@ class _Merged:
 class Windows(Program):
     """Fragments with windows."""
 
-    def __init__(self, fragments: Iterable[Fragment], origin: type[Origin] = OneStream) -> None:
+    def __init__(self, fragments: Iterable[VectorFragment], origin: type[Origin] = OneStream) -> None:
         super().__init__(fragments, origin)
         self._merged = {name: _Merged(self.fragments, name) for name in MERGED}
         groupings: dict[Grouping, int] = {}
@@ -192,18 +194,18 @@ class Windows(Program):
         return table_of(made, PARTIALS, len(at))
 
 
-def _window(fragment: Fragment) -> Window:
+def _window(fragment: VectorFragment) -> Window:
     assert fragment.pipeline.window is not None, "a fragment of windows has one"
     return fragment.pipeline.window
 
 
-def _groups(grouping: Grouping, found: Mapping[Named, pl.Series], height: int) -> Numbered:
+def _groups(grouping: Grouping, found: Mapping[NamedExpression, pl.Series], height: int) -> Numbered:
     if not grouping:
         return Numbered(np.zeros(height, np.int64), {}, 1)
     return numbered(pl.DataFrame([found[named].alias(slot) for slot, named in grouping]))
 
 
-def _offsets(all_measured: list[Measured]) -> list[int]:
+def _offsets(all_measured: list[Contribution]) -> list[int]:
     """Where the texts of each begin, when they are put one behind the other."""
     sizes = [0 if m.texts is None else len(m.texts) for m in all_measured]
     return [int(o) for o in np.cumsum([0, *sizes[:-1]])]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from towpath.arrow import arrow_schema
-from towpath.lang.query import WINDOW, Input, Query, Select
+from towpath.lang.query import WINDOW, Input, Query, Select, View
 from towpath.schema import Catalog, Column, Type
 from towpath.verify.render import Renderer, quoted
 from towpath.verify.texts import register
@@ -45,9 +45,16 @@ def batch_sql(
     ceded_us: int | None = None,
 ) -> str:
     """The query as one DuckDB statement; it needs the functions of `towpath.verify.texts`."""
-    return "\nUNION ALL\n".join(
-        _Batch(select, query.columns, catalog, from_us, until_us, ceded_us).sql() for select in query.selects
-    )
+    known = query.known(catalog)
+    answers = (_Batch(select, query.columns, known, from_us, until_us, ceded_us).sql() for select in query.selects)
+    views = ", ".join(f"{quoted(view.name)} AS ({_view(view, known)})" for view in query.views)
+    return (f"WITH {views}\n" if views else "") + "\nUNION ALL\n".join(answers)
+
+
+def _view(view: View, known: Catalog) -> str:
+    """All of its results: a query stands from some time on, what it reads has always been there."""
+    columns = tuple(Column(item.name, item.type) for item in view.select.items)
+    return _Batch(view.select, columns, known, time=view.stream.time).sql()
 
 
 @dataclass(frozen=True)
@@ -55,9 +62,10 @@ class _Batch:
     select: Select
     columns: tuple[Column, ...]
     catalog: Catalog
-    from_us: int | None
-    until_us: int | None
-    ceded_us: int | None
+    from_us: int | None = None
+    until_us: int | None = None
+    ceded_us: int | None = None
+    time: str = ""  # under this name the result time is put out, too
 
     def sql(self) -> str:
         render = Renderer(self._column_type, self._window_times())
@@ -65,6 +73,8 @@ class _Batch:
             f"{render.output(item.expr, column.type)} AS {quoted(column.name)}"
             for item, column in zip(self.select.items, self.columns, strict=True)
         ]
+        if self.time:
+            items.append(f"make_timestamp({self._result_time()}) AS {quoted(self.time)}")
         tables, conditions = self._from(render)
         lines = ["SELECT " + ", ".join(items), "FROM " + tables]
         conditions += self._validity()
@@ -125,6 +135,10 @@ class _Batch:
         """The time of a tuple or of a combination: the latest of its parts."""
         times = [_time_of(i) for i in self.select.inputs]
         return times[0] if len(times) == 1 else f"greatest({', '.join(times)})"
+
+    def _result_time(self) -> str:
+        window = self.select.window
+        return f"{self._window_start()} + {window.range_us}" if window else self._time()
 
     def _earliest(self) -> str:
         times = [_time_of(i) for i in self.select.inputs]

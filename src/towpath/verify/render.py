@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from towpath.lang.functions import Log10
 from towpath.lang.literals import whole_number
 from towpath.lang.query import WINDOW
 from towpath.lang.typing import infer
@@ -29,6 +30,7 @@ OPERATORS: dict[type[exp.Expression], str] = {
     exp.And: "AND",
     exp.Or: "OR",
     exp.DPipe: "||",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
 }
 
 FUNCTIONS: dict[type[exp.Expression], str] = {
@@ -40,9 +42,20 @@ FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.Upper: UPPER,
     exp.Length: "length",
     exp.StartsWith: "starts_with",
+    exp.EndsWith: "ends_with",
+    exp.Contains: "contains",
+    exp.StrPosition: "instr",
+    exp.SplitPart: "split_part",
+    exp.Replace: "replace",
+    exp.MD5: "md5",
+    exp.SHA2: "sha256",
     exp.Year: "year",
     exp.Month: "month",
+    exp.Quarter: "quarter",
+    exp.Week: "week",
     exp.Day: "day",
+    exp.DayOfYear: "dayofyear",
+    exp.DayOfWeekIso: "isodow",
     exp.Hour: "hour",
     exp.Minute: "minute",
     exp.Second: "second",
@@ -51,6 +64,7 @@ FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.Max: "max",
 }
 
+FURTHEST = 2**31 - 1  # no text is longer, and DuckDB takes no more than 32 bits
 BLANKS = " \t\n\r\f\v"
 SPACES = " \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
 YEAR = "([1-9][0-9][0-9][0-9]|0[1-9][0-9][0-9]|00[1-9][0-9]|000[1-9])"
@@ -228,8 +242,29 @@ def _power(render: Renderer, node: exp.Pow) -> str:
     return f"power(CAST({render(node.this)} AS DOUBLE) + 0.0, CAST({render(node.expression)} AS DOUBLE))"
 
 
+def _log10(render: Renderer, node: Log10) -> str:
+    return _let(render(node.this), "CASE WHEN v > 0 THEN log10(v) END")
+
+
+def _sign(render: Renderer, node: exp.Sign) -> str:
+    sign = "CASE WHEN isnan(v) THEN v ELSE sign(v) END" if render.type_of(node.this) is Type.DOUBLE else "sign(v)"
+    return f"CAST({_let(render(node.this), sign)} AS {'DOUBLE' if 'isnan' in sign else 'BIGINT'})"
+
+
+def _right(render: Renderer, node: exp.Right) -> str:
+    """Of a negative length DuckDB would leave characters away."""
+    count = f"CASE WHEN v < 0 THEN 0 WHEN v > {FURTHEST} THEN {FURTHEST} ELSE v END"
+    return f"right({render(node.this)}, {_let(render(node.expression), count)})"
+
+
+def _padded(render: Renderer, node: exp.Pad) -> str:
+    name = "lpad" if node.args["is_left"] else "rpad"
+    return f"{name}({render(node.this)}, {node.expression.name}, {render(node.args['fill_pattern'])})"
+
+
 def _trim(render: Renderer, node: exp.Trim) -> str:
-    return f"trim({render(node.this)}, {_text(SPACES)})"
+    name = {None: "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[node.args.get("position")]
+    return f"{name}({render(node.this)}, {_text(SPACES)})"
 
 
 def _nullif(render: Renderer, node: exp.Nullif) -> str:
@@ -264,8 +299,7 @@ def _case(render: Renderer, node: exp.Case) -> str:
 def _substring(render: Renderer, node: exp.Substring) -> str:
     """Position 0 is the first character too, and a negative length takes nothing; DuckDB would count from before."""
     text, start, *length = map(render, _arguments(node))
-    furthest = 2**31 - 1  # no text is longer, and DuckDB takes no more than 32 bits
-    near = f"WHEN v > {furthest} THEN {furthest} WHEN v < -{furthest} THEN -{furthest} ELSE v END"
+    near = f"WHEN v > {FURTHEST} THEN {FURTHEST} WHEN v < -{FURTHEST} THEN -{FURTHEST} ELSE v END"
     parts = [text, _let(start, f"CASE WHEN v = 0 THEN 1 {near}")]
     parts += [_let(n, f"CASE WHEN v < 0 THEN 0 {near}") for n in length]
     return f"substring({', '.join(parts)})"
@@ -312,6 +346,11 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Floor: _to_integer("floor"),
     exp.Ceil: _to_integer("ceil"),
     exp.Sqrt: _sqrt,
+    exp.Sign: _sign,
+    Log10: _log10,
+    exp.Right: _right,
+    exp.Pad: _padded,
+    exp.Repeat: lambda render, node: f"repeat({render(node.this)}, {node.args['times'].name})",
     exp.Ln: _ln,
     exp.Pow: _power,
     exp.Like: _like,

@@ -43,7 +43,7 @@ def test_the_answer_and_what_was_said_come_back(tmp_path: Path, capfd: pytest.Ca
         (vanish, "a measurement ended without an answer; see"),
     ],
 )
-def test_a_failure_is_told_in_one_line(measure: object, message: str, tmp_path: Path) -> None:
+def test_a_failure_is_reported_in_one_line(measure: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(RuntimeFailure, match=message) as caught:
         apart(measure, log=tmp_path / "log", say=lambda text: None)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)

@@ -11,8 +11,8 @@ from towpath.lab.bench.month import QUICK
 
 
 def test_what_is_kept_does_not_grow_with_what_has_gone() -> None:
-    told = CliRunner().invoke(main, ["bench", "month", "--quick", "--json"])
-    report = json.loads(told.stdout)
+    answer = CliRunner().invoke(main, ["bench", "month", "--quick", "--json"])
+    report = json.loads(answer.stdout)
     per_hour = round(QUICK.queries * QUICK.replaced)
     assert report["replaced"] == QUICK.hours * per_hour
     most = QUICK.queries + (QUICK.retention_hours + QUICK.tidy_hours + 1) * per_hour + 2 * QUICK.samples

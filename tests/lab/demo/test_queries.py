@@ -7,7 +7,7 @@ import pytest
 from towpath.api.steering import places_of
 from towpath.cli.check import kind
 from towpath.control.decide.controller import Controller
-from towpath.control.decide.requests import request_of, take_in
+from towpath.control.decide.requests import planned, request_of, take_in
 from towpath.control.state.records import State
 from towpath.job import QueryDef
 from towpath.lab.demo import FEWEST
@@ -19,7 +19,7 @@ from towpath.plan.pipeline import Pipeline, pipelines
 from towpath.plan.templates import template_of
 
 
-def planned(market: Market, names: list[str]) -> list[Pipeline]:
+def drawn(market: Market, names: list[str]) -> list[Pipeline]:
     catalog = market.job(Path("store"), 2).catalog
     queries = [parse(market.queries[name], catalog, name) for name in names]
     return [p for query in queries for p in pipelines(optimise(build(query), catalog), catalog)]
@@ -40,9 +40,9 @@ def test_all_kinds_are_there(count: int) -> None:
 
 def test_there_are_dozens_of_shapes_and_few_queries_have_all_of_them() -> None:
     market = Market.of(FEWEST, 10)
-    shapes = {template_of(p) for p in planned(market, list(market.queries))}
+    shapes = {template_of(p) for p in drawn(market, list(market.queries))}
     assert len(shapes) >= 60
-    assert {template_of(p) for p in planned(Market.of(400, 10), list(Market.of(400, 10).queries))} == shapes
+    assert {template_of(p) for p in drawn(Market.of(400, 10), list(Market.of(400, 10).queries))} == shapes
 
 
 def test_some_queries_are_repeated() -> None:
@@ -56,10 +56,10 @@ def test_few_carriers_run_them_and_those_that_come_later_need_no_other(count: in
     job = market.job(Path("store"), 2)
     controller = Controller(State(), job.catalog, list(job.nodes), places_of(job))
     rush = {name: {"sql": sql, "node": RUSHED} for name, sql in market.rush.items()}
-    later = {name: {"sql": market.queries[name]} for name in market.late_comers} | rush
+    later = {name: {"sql": market.queries[name]} for name in market.late_queries} | rush
     for queries in (job.queries, {name: QueryDef.model_validate(query) for name, query in later.items()}):
         asked = [request_of(parse(q.sql or "", job.catalog, name), q, job.fragments) for name, q in queries.items()]
-        take_in(asked, controller, job.catalog)
+        take_in(planned(asked, controller, job.catalog), controller)
         kinds = sorted((c.node, c.template.family.kind) for c in controller.state.carriers.values())
         assert kinds == [
             ("left", "universal filter"),
@@ -74,9 +74,9 @@ def test_few_carriers_run_them_and_those_that_come_later_need_no_other(count: in
 def test_queries_come_and_go(count: int) -> None:
     market = Market.of(count, 10)
     assert len(market.queries) + len(market.rush) == count
-    assert len(market.late_comers) == len(market.leavers) == max(1, len(market.queries) // CHANGED_SHARE)
-    assert not set(market.late_comers) & set(market.leavers)
-    assert set(market.job(Path("store"), 2).queries) == set(market.queries) - set(market.late_comers)
+    assert len(market.late_queries) == len(market.leaving_queries) == max(1, len(market.queries) // CHANGED_SHARE)
+    assert not set(market.late_queries) & set(market.leaving_queries)
+    assert set(market.job(Path("store"), 2).queries) == set(market.queries) - set(market.late_queries)
 
 
 @pytest.mark.parametrize("count", [FEWEST, 1000])

@@ -11,7 +11,7 @@ from towpath.api.checking import parse_all
 from towpath.config.nodes import EmbeddedNode
 from towpath.lab.reproduce import get, silent
 from towpath.lab.reproduce.live import hummer, sbon
-from towpath.lab.reproduce.live.apart import DISTANCES, ENTRIES, ApartPlan, Outcome, Seen, followed, job, sql
+from towpath.lab.reproduce.live.apart import DISTANCES, ENTRIES, ApartOutcome, ApartPlan, Seen, followed, job, sql
 from towpath.lab.reproduce.live.nodes import Machines
 from towpath.spark import server
 
@@ -48,8 +48,8 @@ def test_streams_enter_at_different_nodes_whose_distances_are_injected(tmp_path:
     assert made.inject and made.distances == DISTANCES
 
 
-def outcome(seen: Seen, **changed: object) -> Outcome:
-    return replace(Outcome([seen, seen], admitted=PLAN.queries), **changed)  # type: ignore[arg-type]
+def outcome(seen: Seen, **changed: object) -> ApartOutcome:
+    return replace(ApartOutcome([seen, seen], admitted=PLAN.queries), **changed)  # type: ignore[arg-type]
 
 
 def test_placing_by_distance_is_better_when_all_is_better() -> None:

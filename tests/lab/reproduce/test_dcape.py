@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from towpath.lab.reproduce import get, silent
-from towpath.lab.reproduce.dcape.plan2 import PLAN, counted
+from towpath.lab.reproduce.dcape.connections import statements as about_connections
+from towpath.lab.reproduce.dcape.manager import statements as about_the_manager
+from towpath.lab.reproduce.dcape.meter import CONFIGURING, Meter
+from towpath.lab.reproduce.dcape.plan2 import PLAN, Counted, counted
 from towpath.lab.reproduce.dcape.redistribution import (
     MEMORY,
     MOVED,
@@ -22,6 +26,8 @@ from towpath.lab.reproduce.dcape.redistribution import (
     statements,
 )
 from towpath.lab.reproduce.dcape.setting import plan
+from towpath.lab.reproduce.dcape.throughput import CASES, LARGE
+from towpath.lab.reproduce.dcape.throughput import statements as about_throughput
 from towpath.placement.flows import operator_rates
 from towpath.problems.generate.dcape import dcape
 
@@ -34,6 +40,18 @@ def test_connections_of_plan_2() -> None:
     assert [row[2:] for row in report.tables[0].rows[1:3]] == [(17, 12, 3, 8), (23, 18, 3, 8)]
     assert report.explained
     assert report == get("dcape-connections")("tiny", [0], silent)
+
+
+@pytest.mark.parametrize(
+    ("plan2", "random", "verdict"),
+    [
+        (Counted(17, 8, 12, 3), Counted(17, 8, 12, 3), True),
+        (Counted(16, 9, 12, 3), Counted(17, 12, 12, 3), False),
+    ],
+)
+def test_each_claim_about_connections_can_be_false(plan2: Counted, random: Counted, verdict: bool) -> None:
+    found = about_connections(plan2, [[random], [random]])
+    assert [statement.holds for statement in found] == [verdict] * 4
 
 
 def test_pieces_and_cuts_agree() -> None:
@@ -59,6 +77,32 @@ def test_throughput_at_tiny_scale() -> None:
     assert [len(table.rows) for table in report.tables] == [10, 2]
     assert len(report.plots) == 5
     assert report.scaled_down == ("5 simulated seconds instead of 30 minutes.",)
+
+
+@pytest.mark.parametrize(
+    ("dealt", "dealt_large", "grouped", "grouped_large", "verdict"),
+    [(120.0, 80.0, 125.0, 170.0, True), (90.0, 80.0, 70.0, 75.0, False)],
+)
+def test_each_claim_about_throughput_can_be_false(
+    dealt: float, dealt_large: float, grouped: float, grouped_large: float, verdict: bool
+) -> None:
+    found = {}
+    for name, _, _ in CASES:
+        large = name in LARGE
+        found[name, 1, "round_robin"] = found[name, 1, "grouping"] = [100.0, 100.0]
+        found[name, 3, "round_robin"] = [dealt_large if large else dealt] * 2
+        found[name, 3, "grouping"] = [grouped_large if large else grouped] * 2
+    assert [statement.holds for statement in about_throughput(found, (1, 3), 2)] == [verdict] * 6
+
+
+@pytest.mark.parametrize(("times", "verdict"), [(0.5, True), (2.0, False)])
+def test_each_claim_about_the_manager_can_be_false(times: float, verdict: bool) -> None:
+    """What the text allows, times so much."""
+    seconds, begin = 100.0, int(CONFIGURING)
+    traffic = Counter({second: int(times * 400) for second in range(begin, int(seconds))})
+    sent = Counter({begin: int(times * 1000)})
+    meter = Meter(cpu=times * 0.05 * seconds, memory=int(times * 20e6), received=traffic, sent=sent)
+    assert [statement.holds for statement in about_the_manager([meter, meter], seconds)] == [verdict] * 4
 
 
 def test_a_join_that_moves_to_and_fro_costs_nothing() -> None:

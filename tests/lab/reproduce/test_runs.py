@@ -14,9 +14,9 @@ def squared(number: int) -> int:
 @pytest.mark.parametrize("processors", [1, 2])
 def test_answers_come_in_the_order_of_the_cases(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "_processors", lambda: processors)
-    told: list[tuple[str, float]] = []
-    assert runs.run_all(squared, [3, 1, 2], lambda text, done: told.append((text, done))) == [9, 1, 4]
-    assert told[-1] == ("3 of 3 simulations", 1.0)
+    steps: list[tuple[str, float]] = []
+    assert runs.run_all(squared, [3, 1, 2], lambda text, done: steps.append((text, done))) == [9, 1, 4]
+    assert steps[-1] == ("3 of 3 simulations", 1.0)
 
 
 @pytest.mark.parametrize("processors", [1, 2])

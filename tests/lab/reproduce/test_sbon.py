@@ -6,7 +6,17 @@ import pytest
 from towpath.lab.reproduce.sbon.borealis import HOSTS, BorealisCase, Draw
 from towpath.lab.reproduce.sbon.borealis import measure as measure_borealis
 from towpath.lab.reproduce.sbon.migration import better, delay_saved, migrations, saved
-from towpath.lab.reproduce.sbon.pairs import MOVES, STAYS, Pair, PairsCase, PairsSeen, Size, paired, run_pairs, waiting
+from towpath.lab.reproduce.sbon.pairs import (
+    MOVES,
+    STAYS,
+    Pair,
+    PairsCase,
+    PairsSeen,
+    PairsSize,
+    paired,
+    run_pairs,
+    waiting,
+)
 from towpath.lab.reproduce.sbon.reuse import separate, shared
 from towpath.lab.reproduce.sbon.table1 import SIZES, Table1Case, measure
 from towpath.placement.cluster import Cluster, Network, Node
@@ -42,7 +52,7 @@ def test_both_of_a_pair_are_equal_and_share_nothing() -> None:
 
 
 def test_who_has_not_moved_costs_the_same_as_who_stays() -> None:
-    seen = run_pairs(PairsCase(Size(12, 3, 900.0), 1, Drifting(), 0.1, 0.1))
+    seen = run_pairs(PairsCase(PairsSize(12, 3, 900.0), 1, Drifting(), 0.1, 0.1))
     assert len(seen.series) == 3
     assert sum(pair.usage[1] for pair in seen.pairs) == pytest.approx(np.mean([stays for _, stays in seen.series]))
     for pair in seen.pairs:

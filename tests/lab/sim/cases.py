@@ -1,4 +1,4 @@
-"""Small problems that the tests share, and an actor that moves what it is told to."""
+"""Small problems that the tests share, and an actor that moves what it is asked to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from towpath.lab.sim import Crash, Cut, Profile, SimulationOutcome, WindowJoin, random_walk, simulate
+from towpath.lab.sim import Crash, Cut, Profile, SimulationOutcome, StatefulJoin, random_walk, simulate
 from towpath.lab.sim.outcome import TABLES
 from towpath.placement.cluster import Cluster, Network, Node
 from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
@@ -131,7 +131,7 @@ def everything() -> SimulationOutcome:
         profile={"s1": Profile("poisson", ((1.0, 2.0), (2.0, 1.0)))},
         service={"p.j": "exponential", "r.j": "uniform"},
         faults=[Crash(2.85, "c", 3.1), Cut(1.8, "a", "b", 1.9), *random_walk(problem.cluster, 0.5, 3.0, 0.2)],
-        joins={"r.j": WindowJoin(0.5, 0.001, 2e-5, 1e-6)},
+        joins={"r.j": StatefulJoin(0.5, 0.001, 2e-5, 1e-6)},
         record=0.5,
     )
 

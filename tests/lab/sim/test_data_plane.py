@@ -7,7 +7,7 @@ import pytest
 
 from lab.sim.cases import at_home, pair, queue, queues, spread
 from lab.sim.reference import Reference, emitted, mix, seed_of, seed_of_operator
-from towpath.lab.sim import Profile, SimulationOutcome, WindowJoin, bursts, simulate
+from towpath.lab.sim import Profile, SimulationOutcome, StatefulJoin, bursts, simulate
 from towpath.placement.cluster import Cluster, Network, Node
 from towpath.placement.problem import Fragment, Operator, Placement, PlacementQuery, PlacementStream, Problem
 
@@ -147,7 +147,7 @@ def test_a_join_costs_what_its_state_makes_it_cost() -> None:
         (Fragment("f", "q", (operator,)),),
         (PlacementQuery("q", ("f",)),),
     )
-    join = WindowJoin(2.0, work=1e-4, pair_cost=1e-6, purge_cost=1e-7)
+    join = StatefulJoin(2.0, work=1e-4, pair_cost=1e-6, purge_cost=1e-7)
     outcome = simulate(problem, Placement.single({"f": "n"}), 8.0, joins={"j": join}, record=4.0)
     # A second: 150 tuples, 100 of which meet 100 and 50 of which meet 200, and all of which look at 300.
     expected = 150 * 1e-4 + (100 * 100 + 50 * 200) * 1e-6 + 150 * 300 * 1e-7
@@ -164,7 +164,7 @@ def test_a_join_keeps_more_when_one_side_lags() -> None:
         (Fragment("f", "q", operators[:1]), Fragment("g", "q", operators[1:])),
         (PlacementQuery("q", ("f", "g")),),
     )
-    join = WindowJoin(1.0, work=1e-4, pair_cost=1e-5, purge_cost=0.0)
+    join = StatefulJoin(1.0, work=1e-4, pair_cost=1e-5, purge_cost=0.0)
     placed = Placement.single({"f": "a", "g": "b"})
     outcome = simulate(problem, placed, 40.0, joins={"j": join}, record=10.0)
     # The right side comes at 25/s instead of 50/s, so after 40 s it is 20 s behind: 1,000 left tuples wait for it.

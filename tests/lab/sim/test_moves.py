@@ -38,11 +38,11 @@ def test_moves_lose_and_double_nothing(protocol: str) -> None:
 def test_each_tuple_comes_once_and_in_order(protocol: str) -> None:
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, str(Path(__file__).with_name("order.py")), protocol]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert told[0::3] == ["moves 8 failed 0"] * 2
-    assert told[1::3] == ["doubled 0"] * 2
+    lines = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines[0::3] == ["moves 8 failed 0"] * 2
+    assert lines[1::3] == ["doubled 0"] * 2
     if protocol != "fence":  # it promises no order: results of the old and the new place may overtake each other
-        assert told[2::3] == ["out of order 0"] * 2
+        assert lines[2::3] == ["out of order 0"] * 2
 
 
 def test_to_drain_does_not_wait_for_what_waits_for_others() -> None:

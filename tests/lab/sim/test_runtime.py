@@ -117,16 +117,16 @@ def test_load_is_the_share_of_the_time_that_is_busy() -> None:
 
 
 def test_a_run_can_be_stopped() -> None:
-    told: list[float] = []
+    heard: list[float] = []
 
     def progress(at: float) -> None:
-        told.append(at)
+        heard.append(at)
         if at >= 3.0:
             simulation.stop()
 
     simulation = Simulation(queue(0.5), Placement.single({"f0": "n0"}), 10.0)
     simulation.run(progress)
-    assert told == [1.0, 2.0, 3.0]
+    assert heard == [1.0, 2.0, 3.0]
     assert simulation.outcome().seconds == 3.0
     assert simulation.outcome().windows["at"].tolist() == [1.0, 2.0, 3.0]
 
@@ -151,13 +151,13 @@ def test_what_an_actor_raises_ends_the_simulation() -> None:
         simulate(queue(0.5), Placement.single({"f0": "n0"}), 1.0, actors=Actors([Broken()]))
 
 
-def test_a_fault_of_an_unknown_node_is_told() -> None:
+def test_a_fault_of_an_unknown_node_is_reported() -> None:
     faults = [Crash(1.0, "x"), Cut(1.0, "a", "y"), Crash(2.0, "x")]
     with pytest.raises(UnknownNameError, match=r"does not have: x, y$"):
         simulate(pair(), spread(), 1.0, faults=faults)
 
 
-def test_nodes_are_told_of_as_they_are() -> None:
+def test_nodes_are_described_as_they_are() -> None:
     a, b = Talker("a", "b"), Talker("b", "a")
     simulate(pair(), Placement({}), 3.0, actors=Actors([a, b]), faults=[Crash(1.0, "c", 2.0)])
     joined = [event.node for event in a.heard if isinstance(event, NodeJoined)]

@@ -14,12 +14,11 @@ from towpath.placement.problem import Problem
 from towpath.policies.dcape import Options
 from towpath.policies.dcape.connections import Wiring, connections, gained, requests_for
 from towpath.policies.dcape.costs import cost, network_output_rate, operator_costs, tuples_in_memory
-from towpath.policies.dcape.decision import DecisionMaker
+from towpath.policies.dcape.decision import DecisionMaker, faults
 from towpath.policies.dcape.known import CostTable, Known, ProcessorLimits
 from towpath.policies.dcape.messages import WorkRequest
-from towpath.policies.dcape.properties import Change, describe
+from towpath.policies.dcape.properties import PropertyChange, describe
 from towpath.policies.dcape.redistribution import balance, degradation, shuttle
-from towpath.policies.dcape.validity import faults
 
 PLAN = drawn("a(s) b(a) c(t) d(c) j(b d) k(j)", nodes=3)
 TABLE = {"a": "n1", "b": "n2", "c": "n1", "d": "n1", "j": "n3", "k": "n3"}
@@ -37,10 +36,10 @@ def known(problem: Problem = PLAN, table: dict[str, str] = TABLE, **of_nodes: di
             "state_bytes": 2e4 * joins,
         }
         for key, value in values.items():
-            seen.apply(Change("operator", name, key, value))
+            seen.apply(PropertyChange("operator", name, key, value))
     for node, values in of_nodes.items():
         for key, value in values.items():
-            seen.apply(Change("processor", node, key, value))
+            seen.apply(PropertyChange("processor", node, key, value))
     return Known(problem, Wiring(problem), table, seen, ("n1", "n2", "n3"))
 
 
@@ -125,7 +124,7 @@ def test_shuttle_moves_one_to_and_fro() -> None:
 )
 def test_what_may_move_and_where(options: Options, movable: str, targets: str) -> None:
     seen = known()
-    seen.descriptions.apply(Change("processor", "n2", "location", "attic"))
+    seen.descriptions.apply(PropertyChange("processor", "n2", "location", "attic"))
     limits = ProcessorLimits(options)
     assert " ".join(f for n in ("n1", "n2", "n3") for f in limits.fragments(seen, n)) == movable
     assert " ".join(limits.processors(seen)) == targets
@@ -150,7 +149,7 @@ def test_small_differences_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("option", [{"cost": "weight"}, {"redistribution": "balanced"}])
-def test_an_unknown_name_is_told(option: dict[str, str]) -> None:
+def test_an_unknown_name_is_reported(option: dict[str, str]) -> None:
     with pytest.raises(PolicyError, match=f"{next(iter(option))}: .* is unknown"):
         DecisionMaker(Options(**option))
 

@@ -32,7 +32,7 @@ def world(options: Options = OPTIONS) -> World:
 
 
 def reports(made: World, sender: str) -> list[dict[tuple[str, str], object]]:
-    """What one has told, report by report."""
+    """What one has reported, report by report."""
     sent = [s.message for who, s in made.sent if who == sender and isinstance(s.message, LoadReport)]
     return [{(c.subject, c.property): c.value for c in report.changes} for report in sent]
 
@@ -68,7 +68,7 @@ def test_a_parent_sees_its_children_as_processors() -> None:
     assert made.connections_are_as_needed()
 
 
-# --- what is told upwards ---
+# --- what is reported upwards ---
 
 
 def test_statistics_go_up_in_sum() -> None:
@@ -76,16 +76,16 @@ def test_statistics_go_up_in_sum() -> None:
     made.measure("n1", a=10, c=10, d=10, queued=30, load=0.2)
     made.measure("n2", b=10, queued=12, load=0.6)
     made.wait(10)
-    (told,) = reports(made, LEFT)
-    assert told[LEFT, "queued"] == 42
-    assert told[LEFT, "load"] == pytest.approx(0.4)
-    assert told[LEFT, "cpu"] == 2
-    assert told["b", "cost"] == 100  # ten tuples a rate; only b may move
-    assert told[LEFT, "others"] == 300
-    assert not any(property in ("rate", "state_tuples") for _, property in told)
+    (reported,) = reports(made, LEFT)
+    assert reported[LEFT, "queued"] == 42
+    assert reported[LEFT, "load"] == pytest.approx(0.4)
+    assert reported[LEFT, "cpu"] == 2
+    assert reported["b", "cost"] == 100  # ten tuples a rate; only b may move
+    assert reported[LEFT, "others"] == 300
+    assert not any(property in ("rate", "state_tuples") for _, property in reported)
 
 
-def test_what_a_manager_tells_does_not_grow_with_what_it_has() -> None:
+def test_what_a_manager_reports_does_not_grow_with_what_it_has() -> None:
     made = world(replace(OPTIONS, eligible_operators=(), offers=2))
     made.measure("n1", a=10, c=20, d=30)
     made.measure("n2", b=25)
@@ -156,7 +156,7 @@ def test_a_child_that_moves_it_itself_says_so() -> None:
     made.mute |= {"manager", "n1"}  # the child decides alone, and waits for n1
     overloaded(made)
     made.wait(75)  # its turn comes after the parent's
-    made.tell(LEFT, Arrived(made.now, "manager", WorkRequests("manager", 7, (WorkRequest("release", "b"),))))
+    made.deliver(LEFT, Arrived(made.now, "manager", WorkRequests("manager", 7, (WorkRequest("release", "b"),))))
     assert made.sent[-1][1].message == Refused("manager", 7, f"{LEFT} is moving b itself")
 
 
@@ -166,7 +166,7 @@ def test_a_child_that_moves_it_itself_says_so() -> None:
 def test_what_one_counts_on_no_other_takes_away(first: str, then: str, refused: bool) -> None:
     made = world()
     for number, (origin, verb) in enumerate([("manager", first), (RIGHT, then)]):
-        made.tell(LEFT, Arrived(made.now, "manager", WorkRequests(origin, number, (WorkRequest(verb, "b"),))))
+        made.deliver(LEFT, Arrived(made.now, "manager", WorkRequests(origin, number, (WorkRequest(verb, "b"),))))
     answers = [s.message for who, s in made.sent if who == LEFT and s.to == "manager"]
     expected = Refused(RIGHT, 1, f"{LEFT} keeps b for manager")
     assert (expected in answers) == refused
@@ -187,7 +187,7 @@ def test_a_group_without_nodes_is_relieved_by_the_others() -> None:
 
 def test_managers_who_have_not_heard_anything_yet_are_not_gone() -> None:
     deep = drawn("a(s) b(a) c(t) d(c) j(b d) k(j)", nodes=8)
-    made = World(deep, PLACED, replace(OPTIONS, fan_out=2))  # three tiers: the middle one reports before it was told
+    made = World(deep, PLACED, replace(OPTIONS, fan_out=2))  # three tiers: the middle one reports before it was asked
     made.wait(25)
     assert reports(made, "manager.2.1")[0]["manager.2.1", "cpu"] == 4
     assert made.moves == [] and made.notes == []

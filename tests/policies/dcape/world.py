@@ -1,4 +1,4 @@
-"""A world without time between things: messages arrive at once, moves are done at once unless told otherwise."""
+"""A world without time between things: messages arrive at once, moves are done at once unless tests want otherwise."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class World:
                 return False
         return True
 
-    def tell(self, address: str, event: PolicyEvent) -> None:
+    def deliver(self, address: str, event: PolicyEvent) -> None:
         self._waiting.append((address, event))
         self.settle()
 
@@ -84,19 +84,19 @@ class World:
         until = self.now + seconds
         while self._alarms and self._alarms[0][0] <= until:
             self.now, _, address, name = heapq.heappop(self._alarms)
-            self.tell(address, Woken(self.now, name))
+            self.deliver(address, Woken(self.now, name))
         self.now = until
 
     def lose(self, node: str) -> None:
         self.mute.add(node)
         for address in self.actors:
-            self.tell(address, NodeLost(self.now, node))
+            self.deliver(address, NodeLost(self.now, node))
 
     def measure(self, node: str, *, queued: float = 0.0, load: float = 0.5, **rates: float) -> None:
         """The rates of the fragments on a node; all of them select everything and keep ten tuples a rate."""
         operators = {name: OperatorStatistics(rate, 1.0, 1e-3, 100 * rate, 10 * rate) for name, rate in rates.items()}
         statistics = Statistics(self.now, 1.0, {}, operators, {node: NodeStatistics(load, queued)})
-        self.tell(node, Measured(self.now, statistics))
+        self.deliver(node, Measured(self.now, statistics))
 
     def _do(self, address: str, instructions: Iterable[PolicyInstruction]) -> None:
         for instruction in instructions:

@@ -57,7 +57,7 @@ def sent(instructions: Sequence[object]) -> list[tuple[str, object]]:
 
 
 def with_partners(a: NodeActor, **workloads: float) -> None:
-    """Others asked to be partners and told their workloads."""
+    """Others asked to be partners and announced their workloads."""
     for node, workload in workloads.items():
         a.handle(Arrived(0.0, node, PartnerRequest(1)))
         a.handle(Arrived(0.0, node, NodeWorkload(workload)))
@@ -95,7 +95,7 @@ def test_a_round_asks_the_heaviest_partner() -> None:
     assert a.handle(Woken(1.0, "round")) == [Wake(2.0, "round"), Send("n2", LoadRequest(0.25), size(LoadRequest(0.25)))]
 
 
-def test_a_partner_that_has_not_told_its_workload_does_not_count() -> None:
+def test_a_partner_that_has_not_announced_its_workload_does_not_count() -> None:
     a = actor()
     a.handle(Arrived(0.0, "n1", PartnerRequest(1)))
     a.handle(measured(a, 0.25))
@@ -153,8 +153,8 @@ def test_a_request_is_satisfied_by_a_fragment_that_is_larger() -> None:
 
 def test_nothing_may_move() -> None:
     pinned = replace(PROBLEM, pinned=dict.fromkeys((f"q{n}.f{int(n < 3)}" for n in range(4)), "n0"))
-    told = serve(actor(problem=pinned), ("n1", 0.05))
-    assert told == [Note("n0 gives n1 none of 0.050: nothing here may move")]
+    answers = serve(actor(problem=pinned), ("n1", 0.05))
+    assert answers == [Note("n0 gives n1 none of 0.050: nothing here may move")]
 
 
 def test_a_pinned_fragment_stays() -> None:
@@ -163,15 +163,15 @@ def test_a_pinned_fragment_stays() -> None:
     assert [m.fragment for m in moved if isinstance(m, Move)] == ["q0.f1", "q1.f1"]
 
 
-def test_a_move_that_is_done_is_told() -> None:
+def test_a_move_that_is_done_is_reported() -> None:
     a, other = actor(), actor(2)
     for to, message in sent(serve(a, ("n2", 0.2))):
         assert to == "n2"
         other.handle(Arrived(1.2, "n0", message))
     assert (round(a.load.rho, 3), round(other.load.rho, 3)) == (0.6, 0.2)
-    told = sent(a.handle(MoveDone(1.3, "q2.f1", "n0", "n2", 0.1)))
-    assert [(to, type(message)) for to, message in told] == [("n2", Handover), ("n2", Moved)]
-    assert [other.handle(Arrived(1.4, "n0", message)) for _, message in told] == [[], []]
+    answers = sent(a.handle(MoveDone(1.3, "q2.f1", "n0", "n2", 0.1)))
+    assert [(to, type(message)) for to, message in answers] == [("n2", Handover), ("n2", Moved)]
+    assert [other.handle(Arrived(1.4, "n0", message)) for _, message in answers] == [[], []]
     assert (round(a.load.rho, 3), round(other.load.rho, 3)) == (0.6, 0.2)
     assert "q2.f1" in other.holdings.cards
     assert "q2.f1" not in a.holdings.cards
@@ -236,7 +236,7 @@ def test_a_node_that_is_back_begins_again_and_never_asks_itself() -> None:
     assert sent(requests) == [("n1", PartnerRequest(3)), ("n2", PartnerRequest(4))]
 
 
-def test_an_end_forgets_what_the_partner_told_and_asked() -> None:
+def test_an_end_forgets_what_the_partner_announced_and_asked() -> None:
     a = actor(max1=0, max2=2)
     with_partners(a, n1=0.9, n2=0.1)
     a.handle(Arrived(0.5, "n2", LoadRequest(0.2)))

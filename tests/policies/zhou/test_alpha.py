@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from towpath.policies.zhou import Options
-from towpath.policies.zhou.alpha import estimate_after, lower_bound
-from towpath.policies.zhou.workload import smoothed
+from towpath.policies.zhou.workload import estimate_after, lower_bound, smoothed
 
 
 def test_the_papers_example() -> None:

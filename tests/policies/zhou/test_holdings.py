@@ -7,23 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.policies.zhou.holdings import Holdings
-from towpath.policies.zhou.messages import Card, Handover, Moved, Sighting
+from towpath.policies.zhou.holdings import HostedFragments
+from towpath.policies.zhou.messages import FragmentCard, Handover, Moved, Sighting
 from towpath.policies.zhou.workload import OperatorLoads
 
 
-def card(fragment: str, *neighbours: str, signature: str | None = None, movable: bool = True) -> Card:
-    return Card(fragment, "home", neighbours, (f"{fragment}.o",), (signature,), movable)
+def card(fragment: str, *neighbours: str, signature: str | None = None, movable: bool = True) -> FragmentCard:
+    return FragmentCard(fragment, "home", neighbours, (f"{fragment}.o",), (signature,), movable)
 
 
-def holdings(node: str, *cards: Card, **places: str) -> Holdings:
+def holdings(node: str, *cards: FragmentCard, **places: str) -> HostedFragments:
     loads = OperatorLoads(alpha=0.5, cpu=1.0)
     for c in cards:
         loads.put(f"{c.fragment}.o", 0.4, 100.0)
-    return Holdings(node, cards, [Sighting(f, n) for f, n in places.items()], loads)
+    return HostedFragments(node, cards, [Sighting(f, n) for f, n in places.items()], loads)
 
 
-def test_a_mover_tells_the_new_node_and_the_nodes_of_the_neighbours() -> None:
+def test_a_mover_informs_the_new_node_and_the_nodes_of_the_neighbours() -> None:
     h = holdings("n0", card("f", "g", "h", "i", "j"), f="n0", g="n0", h="n1", i="n2", j="n3")
     here = Sighting("f", "n1", 1)
     neighbours = (Sighting("g", "n0"), Sighting("h", "n1"), Sighting("i", "n2"), Sighting("j", "n3"))

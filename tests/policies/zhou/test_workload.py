@@ -16,17 +16,17 @@ def test_the_first_window_is_taken_as_it_is_then_smoothed() -> None:
 
 def test_broadcast_when_it_grew_by_kappa_or_fell_by_its_inverse() -> None:
     load = NodeLoad(alpha=0.0, kappa=1.2)
-    told = []
+    announced = []
     for rho in (0.0, 0.5, 0.55, 0.59, 0.61, 0.52, 0.5, 0.0, 0.0):
         load.collect(rho)
-        told.append(load.news())
-    assert told == [None, 0.5, None, None, 0.61, None, 0.5, 0.0, None]
+        announced.append(load.news())
+    assert announced == [None, 0.5, None, None, 0.61, None, 0.5, 0.0, None]
 
 
-def test_a_fluctuation_as_in_the_paper_is_not_told() -> None:
+def test_a_fluctuation_as_in_the_paper_is_not_announced() -> None:
     """Twice the load for one window after rising within one: hidden with 0.9, seen with less than 0.894."""
 
-    def told(alpha: float) -> bool:
+    def announced(alpha: float) -> bool:
         load = NodeLoad(alpha, kappa=1.2)
         load.collect(0.4)
         assert load.news() == 0.4
@@ -34,8 +34,8 @@ def test_a_fluctuation_as_in_the_paper_is_not_told() -> None:
         load.collect(0.8)
         return load.news() is not None
 
-    assert not told(0.9)
-    assert told(0.89)
+    assert not announced(0.9)
+    assert announced(0.89)
 
 
 def test_what_is_on_its_way_counts_where_it_goes() -> None:

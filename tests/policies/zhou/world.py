@@ -48,9 +48,9 @@ class World:
         self.notes: list[str] = []
         self.bytes = 0
         for name in self.actors:
-            self.tell(name, Started(0.0))
+            self.hand(name, Started(0.0))
 
-    def tell(self, name: str, event: PolicyEvent) -> None:
+    def hand(self, name: str, event: PolicyEvent) -> None:
         for instruction in self.actors[name].handle(event):
             match instruction:
                 case Send(to, message, size):
@@ -78,26 +78,26 @@ class World:
         return [*wakes, *(lambda name=name: self.measure(name) for name in self.actors)]
 
     def deliver(self, sender: str, to: str) -> None:
-        self.tell(to, Arrived(self.now, sender, self.channels[sender, to].popleft()))
+        self.hand(to, Arrived(self.now, sender, self.channels[sender, to].popleft()))
 
     def end_move(self, number: int) -> None:
         name, move = self.moving.pop(number)
         assert self.placement.nodes[move.fragment] == (move.source,)
         self.placement = self.placement.moved(move.fragment, move.source, move.target)
         self.moved.append(move)
-        self.tell(name, MoveDone(self.now, move.fragment, move.source, move.target, 0.0))
+        self.hand(name, MoveDone(self.now, move.fragment, move.source, move.target, 0.0))
 
     def wake(self, wake: tuple[float, str, str]) -> None:
         self.wakes.remove(wake)
         at, name, what = wake
         self.now = max(self.now, at)
-        self.tell(name, Woken(self.now, what))
+        self.hand(name, Woken(self.now, what))
 
     def measure(self, name: str) -> None:
         fragments = [f for f in self.problem.fragments if self.placement.nodes[f.name] == (name,)]
         operators = {o.name: OperatorStatistics(100.0, 1.0, o.cost) for f in fragments for o in f.operators}
         load = min(self.load(name), 1.0)
-        self.tell(name, Measured(self.now, Statistics(self.now, 0.1, {}, operators, {name: NodeStatistics(load)})))
+        self.hand(name, Measured(self.now, Statistics(self.now, 0.1, {}, operators, {name: NodeStatistics(load)})))
 
     # --- a clock that all share --------------------------------------------------------------------------------------
 

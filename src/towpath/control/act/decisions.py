@@ -15,7 +15,7 @@ from towpath.control.act.guard import Guard
 from towpath.control.act.linkfiles import concerns_links
 from towpath.control.decide.controller import Controller
 from towpath.control.decide.links import Links
-from towpath.control.state.controller_state import Instruction, Publish, StartCarrier, StopCarrier
+from towpath.control.state.controller_state import Instruction, PublishTable, StartCarrier, StopCarrier
 from towpath.control.state.history import EventKind
 from towpath.control.state.records import Record, State
 from towpath.runtime.carriers import Runtime
@@ -23,7 +23,7 @@ from towpath.runtime.carriers import Runtime
 log = logging.getLogger(__name__)
 
 
-class Keeper(Protocol):
+class RecordKeeper(Protocol):
     """A journal."""
 
     def save(self, records: Iterable[Record]) -> None:
@@ -33,21 +33,21 @@ class Keeper(Protocol):
 
 
 class LinkWriter(Protocol):
-    """Tells those who read derived streams who makes them."""
+    """Writes down, for those who read derived streams, who makes them."""
 
     def write(self, links: Links) -> None: ...
 
 
 class Decisions:
     def __init__(
-        self, controller: Controller, journal: Keeper, nodes: Mapping[str, Runtime], link_files: LinkWriter
+        self, controller: Controller, journal: RecordKeeper, nodes: Mapping[str, Runtime], link_files: LinkWriter
     ) -> None:
         self.controller = controller
         self.guard = Guard(self.add_history)
         self._journal = journal
         self._nodes = nodes
         self._link_files = link_files
-        self._links_told = True
+        self._links_written = True
         self._undone: dict[Instruction, None] = {}  # in their order
 
     @contextmanager
@@ -58,7 +58,7 @@ class Decisions:
             yield todo
             if self.controller.changed:
                 self._journal.save(self.controller.changed.values())
-                self._links_told &= not concerns_links(self.controller.changed.values())
+                self._links_written &= not concerns_links(self.controller.changed.values())
                 self.controller.changed.clear()
         except BaseException:  # also Ctrl-C
             if self.controller.changed:
@@ -76,12 +76,12 @@ class Decisions:
 
     def act(self) -> None:
         """What cannot be done now, for instance because the disk is full, remains to be done."""
-        if not self._links_told:
+        if not self._links_written:
             # Before anything else: who reads a link must know of a fence before the one who makes it can pass it.
-            with self.guard.around("telling who makes derived streams"):
+            with self.guard.around("writing who makes derived streams"):
                 self._link_files.write(self.controller.links)
-                self._links_told = True
-        if not self._links_told:
+                self._links_written = True
+        if not self._links_written:
             return
         # Many moves at once ask for the same table many times; it is written once, as it is in the end.
         failed: set[str] = set()  # carriers: what comes next for them needs what was before
@@ -90,7 +90,7 @@ class Decisions:
                 continue  # done meanwhile, when the failure of another was written down
             done = False
             if instruction.carrier not in failed:
-                with self.guard.around(f"telling a node about carrier {instruction.carrier}"):
+                with self.guard.around(f"instructing the node of carrier {instruction.carrier}"):
                     self._carry_out(instruction)
                     done = True
             if done:
@@ -114,7 +114,7 @@ class Decisions:
         carrier = self.controller.state.carriers[instruction.carrier]
         node = self.node(carrier.id)
         match instruction:
-            case Publish():
+            case PublishTable():
                 with self.controller.known.publishing(carrier.id) as change:
                     node.publish(carrier.id, carrier.template, carrier.version, change)
             case StartCarrier():

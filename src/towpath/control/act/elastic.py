@@ -24,7 +24,7 @@ class Starter(Protocol):
     cores: int  # of each
 
     def start(self, node: str) -> Future[None]:
-        """Begins to start one; the future tells when it answers."""
+        """Begins to start one; the future is done when it answers."""
 
     def open(self, node: str) -> Runtime:
         """Of one that answers."""

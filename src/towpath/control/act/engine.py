@@ -16,8 +16,8 @@ from towpath.control.act.linkfiles import LinkFiles
 from towpath.control.act.memory import Memory
 from towpath.control.act.quarantine import Quarantine
 from towpath.control.decide.choose_node import Places
-from towpath.control.decide.controller import Controller, Instruction, Publish, Submission
-from towpath.control.decide.requests import Request, changed, submissions, take_in
+from towpath.control.decide.controller import Controller, Instruction, PublishTable, Submission
+from towpath.control.decide.requests import Request, planned, take_in
 from towpath.control.journal.answers import Answers
 from towpath.control.journal.journal import Journal
 from towpath.control.observe.idle import Idle, Patience
@@ -108,16 +108,16 @@ class Engine:
 
         One that runs under the same name and asks something else is replaced: it goes on until the new one takes over.
         """
-        wanted = changed(requests, self.controller, self._catalog)
+        wanted = planned(requests, self.controller, self._catalog)
         # What a job file says must not keep the job from starting.
-        asked = [s for r in wanted if r.origin != "job" for s in submissions(r, self._catalog)]
+        asked = [s for w in wanted if w.request.origin != "job" for s in w.submissions]
         for submission in asked:
             self.controller.refuse_node(submission.node)
             self.controller.refuse_copies(submission)
         if self.admit is not None:
             self.admit(asked)
         with self.decisions.decision() as todo:
-            todo += take_in(wanted, self.controller, self._catalog)
+            todo += take_in(wanted, self.controller)
             todo += self.controller.queries.catch_up()
 
     def withdraw(self, name: str, reason: str = "asked for") -> None:
@@ -208,9 +208,9 @@ class Engine:
         events: list[CarrierEvent] = []
         for name, node in self._nodes.items():
             with self.guard.around(f"asking node {name} for news", at_most=PATIENCE):
-                told = node.events()
+                news = node.events()
                 # Of a carrier that is no more nobody wants to know.
-                events += [event for event in told if event.carrier in self.controller.state.carriers]
+                events += [event for event in news if event.carrier in self.controller.state.carriers]
         for event in events:
             if isinstance(event, BatchDone):
                 self._hear(event)
@@ -230,9 +230,9 @@ class Engine:
         return events
 
     def _ask_the_silent(self) -> None:
-        """Who has nothing to read does no micro-batch that tells how far it had come; that it rests tells as much."""
+        """Who has nothing to read does no micro-batch that shows how far it had come; that it rests shows as much."""
         for name in self.controller.undecided:
-            published = Publish(name) not in self.decisions.undone and self.decisions.node(name).waiting(name)
+            published = PublishTable(name) not in self.decisions.undone and self.decisions.node(name).waiting(name)
             last = self.controller.state.carriers[name].last
             if published and newest(segments(self._store.results(name))) <= last:
                 with self.decisions.decision() as todo:
@@ -269,10 +269,10 @@ class Engine:
             elif why is None and known:
                 with self.decisions.decision() as todo:
                     todo += self.controller.failover.back(name)
-            self._tell_slow(name, node.slow)
+            self._note_slow(name, node.slow)
         return was_lost
 
-    def _tell_slow(self, node: str, why: str | None) -> None:
+    def _note_slow(self, node: str, why: str | None) -> None:
         """Once, until it is as fast as ever."""
         if why is None:
             self._slow.discard(node)
@@ -296,7 +296,7 @@ class Engine:
             self.decisions.node(tick.carrier).tick(*tick)
 
     def _patience_of(self, carrier: CarrierRecord) -> list[Patience]:
-        """Of its inputs; links need none, since those who make them tell how far they have come."""
+        """Of its inputs; links need none, since those who make them report how far they have come."""
         return [self._patience.get(schema_class, Patience()) for schema_class in carrier.template.family.classes]
 
     def at_rest(self, carrier: str) -> bool:

@@ -91,7 +91,7 @@ class Finishing:
     def _wake_unheard(self) -> bool:
         """Whether there are carriers that found nothing to do since they were started: they do a micro-batch for us.
 
-        It tells how far they have come, perhaps further than anybody knew. The tick for it is so old that it moves
+        It shows how far they have come, perhaps further than anybody knew. The tick for it is so old that it moves
         nothing.
         """
         readers = self._readers()
@@ -101,7 +101,7 @@ class Finishing:
         return bool(unheard)
 
     def _close_windows(self) -> None:
-        for closing in closings(self._carriers(), self._readers(), self._controller):
+        for closing in closings(self._carriers(), self._controller):
             self.closed_us = max(closing.end_us, self.closed_us or closing.end_us)
             for tick in closing.ticks:
                 self._decisions.node(tick.carrier).tick(*tick)

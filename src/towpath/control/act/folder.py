@@ -19,14 +19,14 @@ MOST_SHARE = 0.02  # of the time, for looking through a folder that nothing came
 class Changes:
     written: dict[str, str] = field(default_factory=dict)  # name -> SQL
     removed: tuple[str, ...] = ()  # names
-    problems: tuple[Mistake, ...] = ()  # with files, or with the folder itself; each is told once
+    problems: tuple[Mistake, ...] = ()  # with files, or with the folder itself; each is reported once
 
 
 class QueryFolder:
-    """Looks instead of being told: a folder on shared storage tells nobody about its changes.
+    """Looks instead of being notified: a folder on shared storage notifies nobody of its changes.
 
-    A folder of many files is not looked through every time. Its own time tells of files that came or went; of those
-    that were written in place nothing tells, so there is a look at all of them now and then.
+    A folder of many files is not looked through every time. Its own time shows that files came or went; of those
+    that were written in place nothing shows, so there is a look at all of them now and then.
     """
 
     def __init__(self, path: Path, known: Contents | None = None, every_s: float = EVERY_S) -> None:
@@ -47,10 +47,10 @@ class QueryFolder:
         """What is new, changed or gone since the last call. While the folder is away nothing is gone."""
         if not self._due():
             return Changes()
-        told = self._unreachable
+        before = self._unreachable
         now = self._look()
         if now is None:
-            news = (self._unreachable,) if self._unreachable is not None and self._unreachable != told else ()
+            news = (self._unreachable,) if self._unreachable is not None and self._unreachable != before else ()
             return Changes(problems=news)
         fresh = [file for file, stamp in now.items() if self._known.get(file) != stamp]
         found = [sqlfiles.read(self._path, file, self._taken) for file in fresh]
@@ -67,7 +67,7 @@ class QueryFolder:
         try:
             changed = os.stat(self._path).st_mtime_ns
         except OSError:
-            return True  # it is told why
+            return True  # `_look` says why
         return changed != self._changed or time.monotonic() >= self._next
 
     def _look(self) -> dict[str, Stamp] | None:

@@ -1,8 +1,8 @@
 """Parts of the loop that runs a job may fail, for whatever reason, without ending it.
 
-What fails is logged with its trace, told in the history once, shown by `status`, and done again the next time. It ends
-the job only where going on would be a lie: what was decided cannot be written down (StoreError), or Spark is gone for
-good (RuntimeFailure).
+What fails is logged with its trace, recorded in the history once, shown by `status`, and done again the next time. It
+ends the job only where going on would be a lie: what was decided cannot be written down (StoreError), or Spark is gone
+for good (RuntimeFailure).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ ENDS_THE_JOB = (StoreError, RuntimeFailure)
 
 
 class Guard:
-    def __init__(self, tell: Callable[[EventKind, str], None]) -> None:
-        self._tell = tell
+    def __init__(self, record: Callable[[EventKind, str], None]) -> None:
+        self._record = record
         self._troubles: dict[str, str] = {}
         self._times: dict[str, int] = {}  # in a row
 
@@ -32,7 +32,7 @@ class Guard:
 
     @contextmanager
     def around(self, part: str, *, at_most: int | None = None) -> Iterator[None]:
-        """What fails inside is told and over with; after `at_most` failures in a row it ends the job."""
+        """What fails inside is recorded and over with; after `at_most` failures in a row it ends the job."""
         try:
             yield
         except ENDS_THE_JOB:
@@ -51,7 +51,7 @@ class Guard:
             self._troubles.pop(part, None)
         elif self._troubles.get(part) != why:
             self._troubles[part] = why
-            self._tell(EventKind.FAULT, f"{part} failed, and is tried again: {why}; the log has the details")
+            self._record(EventKind.FAULT, f"{part} failed, and is tried again: {why}; the log has the details")
 
     def _note(self, part: str, error: Exception) -> None:
         self._times[part] = self._times.get(part, 0) + 1

@@ -205,7 +205,7 @@ class Housekeeper:
             self.round()
 
     def round(self) -> None:
-        """Feeds sinks, and tidies now and then. What fails is told by `trouble`, and tried again the next time."""
+        """Feeds sinks, and tidies now and then. What fails is shown by `trouble`, and tried again the next time."""
         try:
             if time.monotonic() - self._tidied > COMPACT_S:
                 self._tidied = time.monotonic()

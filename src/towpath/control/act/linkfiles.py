@@ -1,4 +1,4 @@
-"""The files that tell those who read links who makes them."""
+"""The files from which those who read links learn who makes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towpath.store.layout import Store
 
 
 def concerns_links(changed: Iterable[Record]) -> bool:
-    """Whether what changed may be told in a link's file: not how far carriers have come, the most frequent news."""
+    """Whether what changed may stand in a link's file: not how far carriers have come, the most frequent news."""
     return any(isinstance(record, FragmentRecord | PartRecord | QueryRecord) for record in changed)
 
 

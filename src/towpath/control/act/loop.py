@@ -4,7 +4,7 @@ monitor (measures.py) -> analyse (situation.py) -> plan (a policy, driven by dri
 
 A policy decides about the fragments that there were when it was started. It is started again, as soon as nothing is on
 its way, when queries have come or gone, when somebody else has moved something, and when a node has come that it does
-not know. That a node it knows is lost or drained, or back, is told to its actors; a policy that cannot act on that
+not know. That a node it knows is lost or drained, or back, its actors are notified of; a policy that cannot act on that
 (`Actors.take_nodes`) is started again. What was measured stays.
 """
 
@@ -99,7 +99,7 @@ class Loop:
         self._problem: Problem | None = None  # that the policy was started with
         self._believed: dict[str, str] = {}  # where it believes that each fragment is
         self._open: set[str] = set()  # the nodes that it believes may be used
-        self._started = self._measured = self._told_measures = 0.0
+        self._started = self._measured = self._delivered = 0.0
         self._sampled: dict[str, int] = {}  # by carrier, the last micro-batch that was looked at
         self._heard: dict[str, int] = {}  # by carrier, the last micro-batch heard of
         self._under_way: dict[int, _UnderWay] = {}  # by move
@@ -121,7 +121,7 @@ class Loop:
                 self._heard[event.carrier] = event.batch
         self._clock.advance(now)
         if self._driver is not None:
-            self._tell_nodes(self._driver)
+            self._notify_of_nodes(self._driver)
             self._clock.advance(now)  # what follows from it
             self._report_moves(now)
             self._clock.advance(now)
@@ -178,9 +178,9 @@ class Loop:
             self._change_carriers(now)
         if self._stale(situation, now):
             self._renew(situation, now)
-        elif self._driver is not None and now - self._told_measures >= self._driver.actors.window:
-            self._told_measures = now
-            self._tell_measures(self._driver, situation, now, seconds)
+        elif self._driver is not None and now - self._delivered >= self._driver.actors.window:
+            self._delivered = now
+            self._deliver_measures(self._driver, situation, now, seconds)
 
     def _change_carriers(self, now: float) -> None:
         for change in self._tiers.look(self._engine.controller.known, self.measures, now):
@@ -207,7 +207,7 @@ class Loop:
         if situation.fragments:
             self._writer.submit(_write, situation.problem, self._store.situation)
 
-    def _tell_measures(self, driver: Driver, situation: Situation, now: float, seconds: float) -> None:
+    def _deliver_measures(self, driver: Driver, situation: Situation, now: float, seconds: float) -> None:
         assert self._problem is not None, "a policy was started"
         known = self._problem.operator
         found: list[tuple[Address, seam.PolicyEvent]] = []
@@ -219,7 +219,7 @@ class Loop:
                 found.append((address, seam.Measured(now, replace(seen, operators=operators))))
         driver.deliver_at_once(found)
 
-    def _tell_nodes(self, driver: Driver) -> None:
+    def _notify_of_nodes(self, driver: Driver) -> None:
         assert self._problem is not None, "a policy was started"
         known, open_now = self._problem.cluster, self._open_nodes()
         for node in known.nodes:
@@ -249,7 +249,7 @@ class Loop:
         problem = situation.problem
         assert problem.current is not None, "a situation knows where everything is"
         self._problem, self._open = problem, set(situation.cores)
-        self._started = self._told_measures = now
+        self._started = self._delivered = now
         self._believed = {name: nodes[0] for name, nodes in problem.current.nodes.items()}
         actors = self._start(problem, problem.current)
         self._clock = PolledClock(now)  # the alarms of the actors before are forgotten
@@ -298,7 +298,7 @@ class Loop:
         return refusal
 
     def _advise(self, move: seam.Move, now: float) -> str:
-        """A policy repeats what is not followed; it is told once in a while."""
+        """A policy repeats what is not followed; it is recorded once in a while."""
         key = (move.fragment, move.source, move.target)
         if now - self._advised.get(key, -self._settings.limits.rest_s) >= self._settings.limits.rest_s:
             self._advised[key] = now

@@ -1,6 +1,6 @@
 """Carriers that keep failing: the query at fault is found and set aside, everything else goes on.
 
-Which fragment it is, tries tell (search.py). If it is none of them and the carrier has never done anything, its
+Which fragment it is, trials find out (search.py). If it is none of them and the carrier has never done anything, its
 fragments are divided over two new carriers with narrower plans, and so on, until a plan that fails has one fragment.
 Otherwise it is the machine, the storage or the streams: the carrier is started again once in a while, for as long as it
 takes.
@@ -47,7 +47,7 @@ class Quarantine:
         self._clock = clock
         self._cases: dict[str, _Case] = {}
         self._again_at: dict[str, float] = {}
-        self._told: dict[str, set[str]] = {}  # of carriers that do not get well
+        self._reported: dict[str, set[str]] = {}  # of carriers that do not get well
         self._hurry = False
 
     @property
@@ -66,24 +66,24 @@ class Quarantine:
     def hear(self, event: CarrierStumbled | CarrierFailed | TriedOut) -> None:
         match event:
             case CarrierStumbled(carrier, message):
-                self._tell(
+                self._report(
                     carrier, EventKind.CARRIER_RESTARTED, f"carrier {carrier} stopped: {message}; it is started again"
                 )
             case CarrierFailed(carrier, message, outside):
-                self._tell(carrier, EventKind.CARRIER_FAILED, f"carrier {carrier} stopped again and again: {message}")
+                self._report(carrier, EventKind.CARRIER_FAILED, f"carrier {carrier} stopped again and again: {message}")
                 self._begin(carrier, message, outside)
             case TriedOut(carrier, failure, outside):
                 self._go_on(carrier, failure, outside)
 
     def well(self, carrier: str) -> None:
         """It has done a micro-batch."""
-        self._told.pop(carrier, None)
+        self._reported.pop(carrier, None)
 
-    def _tell(self, carrier: str, kind: EventKind, text: str) -> None:
+    def _report(self, carrier: str, kind: EventKind, text: str) -> None:
         """Once, until the carrier does a micro-batch: it may fail the same way for days."""
-        told = self._told.setdefault(carrier, set())
-        if text not in told:
-            told.add(text)
+        reported = self._reported.setdefault(carrier, set())
+        if text not in reported:
+            reported.add(text)
             self._decisions.add_history(kind, text, nodes=[self._controller.state.carriers[carrier].node])
 
     def _begin(self, carrier: str, message: str, outside: bool) -> None:
@@ -165,4 +165,4 @@ class Quarantine:
             raise RuntimeFailure(f"carrier {carrier} stopped: {message}")
         self._again_at[carrier] = self._clock() + AGAIN_S
         text = f"carrier {carrier} fails whatever it is to do: {message}; it is started again every {AGAIN_S:g} s"
-        self._tell(carrier, EventKind.CARRIER_FAILED, text)
+        self._report(carrier, EventKind.CARRIER_FAILED, text)

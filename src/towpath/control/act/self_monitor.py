@@ -24,7 +24,7 @@ CLOCK_S = 1.0  # a clock that is put right bit by bit does less between two look
 FULL_BYTES, FULL_SHARE = 64 << 20, 0.02  # of the disk: whichever is less
 
 
-class Noticed(NamedTuple):
+class Observation(NamedTuple):
     kind: EventKind
     text: str
 
@@ -43,22 +43,22 @@ class Vitals:
     last: Moment
     full_since_s: float | None = None
 
-    def look(self, now: Moment) -> list[Noticed]:
+    def look(self, now: Moment) -> list[Observation]:
         passed_s = now.monotonic_s - self.last.monotonic_s
         stepped_s = now.wall_s - self.last.wall_s - passed_s
         self.last = now
         found = []
         if passed_s > EVERY_S + STILL_S:
             text = f"the controller stood still for {passed_s:.1f} s: it was paused, or the machine had no time for it"
-            found.append(Noticed(EventKind.CONTROLLER_PAUSED, text))
+            found.append(Observation(EventKind.CONTROLLER_PAUSED, text))
         if abs(stepped_s) > CLOCK_S:
             way = "forward" if stepped_s > 0 else "back"
             text = f"the clock was put {way} by {abs(stepped_s):,.0f} s; times shown here depend on it, queries do not"
-            found.append(Noticed(EventKind.CLOCK_CHANGED, text))
+            found.append(Observation(EventKind.CLOCK_CHANGED, text))
         return found + self._disk(now)
 
-    def _disk(self, now: Moment) -> list[Noticed]:
-        """It is told when it is over: before, there is nowhere to write it down."""
+    def _disk(self, now: Moment) -> list[Observation]:
+        """It is recorded when it is over: before, there is nowhere to write it down."""
         full = now.free_bytes < min(FULL_BYTES, now.disk_bytes * FULL_SHARE)
         if full and self.full_since_s is None:
             self.full_since_s = now.monotonic_s
@@ -70,7 +70,7 @@ class Vitals:
         elif not full and self.full_since_s is not None:
             text = f"the disk that the store is on was full for {now.monotonic_s - self.full_since_s:.1f} s"
             self.full_since_s = None
-            return [Noticed(EventKind.DISK_FULL, text)]
+            return [Observation(EventKind.DISK_FULL, text)]
         return []
 
 
@@ -78,7 +78,7 @@ class SelfMonitor:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._guard = threading.Lock()
-        self._noticed: list[Noticed] = []
+        self._noticed: list[Observation] = []
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="self-monitor", daemon=True)
 
@@ -90,7 +90,7 @@ class SelfMonitor:
         self._done.set()
         self._thread.join()
 
-    def news(self) -> list[Noticed]:
+    def news(self) -> list[Observation]:
         """What was noticed since the last time."""
         with self._guard:
             found, self._noticed = self._noticed, []

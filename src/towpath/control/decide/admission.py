@@ -50,7 +50,7 @@ def refuse_without_room(situation: Situation, room: Room, submissions: Sequence[
         places = [node for node in free if submission.node in (None, node)]
         node = max(places, key=free.__getitem__, default=None)
         if cost > 0 and (node is None or free[node] < cost):
-            short.append(_told(situation, room, submission.name, cost, places))
+            short.append(_refusal(situation, room, submission.name, cost, places))
         elif node is not None:
             free[node] -= cost
     if short:
@@ -114,7 +114,7 @@ def _cost(situation: Situation, pipeline: Pipeline) -> float:
     return mean(s.rate * s.cost for s in alike) if alike else 0.0
 
 
-def _told(situation: Situation, room: Room, name: str, cost: float, places: Sequence[str]) -> str:
+def _refusal(situation: Situation, room: Room, name: str, cost: float, places: Sequence[str]) -> str:
     return (
         f"query {name} is not taken in: cores are short. Queries of its kind take {cost:.2g} of a core each, and "
         f"at most {room.most_load:.0%} of a node may be busy: {_busy(situation, places)}\n{HINT}"
@@ -122,5 +122,5 @@ def _told(situation: Situation, room: Room, name: str, cost: float, places: Sequ
 
 
 def _busy(situation: Situation, nodes: Iterable[str]) -> str:
-    told = (f"{node} is {situation.load(node):.0%} busy, of {situation.cores[node]} cores" for node in nodes)
-    return "; ".join(told) or "no node takes queries"
+    loads = (f"{node} is {situation.load(node):.0%} busy, of {situation.cores[node]} cores" for node in nodes)
+    return "; ".join(loads) or "no node takes queries"

@@ -30,7 +30,7 @@ class Beginnings:
         self._known = known
         self._links = links
         self._undecided: dict[Key, PartRecord] = {}  # they wait until it is known where `now` is
-        self._awaited: dict[str, None] = {}  # the carriers that tell
+        self._awaited: dict[str, None] = {}  # the carriers that will show it
         self._lacking: dict[Key, PartRecord] = {}  # they need the past
         self.waits: Callable[[int], bool] = lambda query: False  # whether a query takes over from another (endings.py)
 
@@ -89,7 +89,7 @@ class Beginnings:
                 self.decide(part)
 
     def awaited(self) -> set[str]:
-        """The carriers that are waited for until they have read what was there; that they rest tells as much."""
+        """The carriers that are waited for until they have read what was there; that they rest shows as much."""
         concerned = {*self._awaited, *(carrier.id for carrier in self._reading())}
         return {name for name in concerned if (run := self._known.runs.get(name)) and not run.caught_up}
 
@@ -106,19 +106,36 @@ class Beginnings:
 
     def _carriers(self, fragment: FragmentRecord) -> list[CarrierRecord]:
         """A fragment's own carrier, and those that make the derived streams which it reads."""
-        makers = [name for link in self._known.links_of(fragment) for name in self._links.makers_of(link)]
+        makers = self._links.makers_below(fragment)
         return [self._known.carrier_of(fragment), *(self._known.state.carriers[name] for name in makers)]
 
     def _newest(self, carriers: list[CarrierRecord]) -> int | None:
         """The newest event time that is known of the streams that some carriers read, whoever has read it."""
         classes = {schema_class for carrier in carriers for schema_class in carrier.template.family.classes}
-        times = [run.known_us for c in carriers if (run := self._known.runs.get(c.id)) is not None]
+        times = [carrier.known_us for carrier in carriers]
         for carrier in self._known.state.carriers.values():
             read = zip(carrier.template.family.classes, carrier.inputs_us, strict=False)  # nothing at first
             times += [us for schema_class, us in read if schema_class in classes]
         return max((us for us in times if us is not None), default=None)
 
     # --- the past ----------------------------------------------------------------------------------------------------
+
+    def is_out_of_reach(self, part: PartRecord) -> bool:
+        """Whether a query over views asks for a past that nobody has: derived streams are not made again."""
+        fragment = self._known.state.fragments[part.fragment]
+        over_views = bool(self._known.links_of(fragment)) and part.whole is None
+        return over_views and part.since is Since.EXACTLY and not self._has_past(fragment, part.asked_us)
+
+    def _has_past(self, fragment: FragmentRecord, asked_us: int | None) -> bool:
+        """Whether a fragment has seen, or is about to see, everything from an event time on."""
+        if fragment.answers_from(asked_us):
+            return True
+        carrier = self._known.carrier_of(fragment)
+        links = self._known.links_of(fragment)
+        if carrier.last >= 0 if links else self._is_behind(carrier, asked_us):
+            return False
+        made = [self._known.state.fragments[number] for link in links for number in self._links.made_by(link)]
+        return all(self._has_past(m, None if asked_us is None else asked_us - m.span_us) for m in made)
 
     def lacking(self) -> list[PartRecord]:
         """The parts for which the past can be read again now. On a node that does so already, the next have to wait."""

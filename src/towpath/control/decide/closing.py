@@ -1,4 +1,8 @@
-"""How far event time must go for all windows that have tuples to close, and no further. Decides; does nothing."""
+"""How far event time must go for all windows that have tuples to close, and no further. Decides; does nothing.
+
+Who reads derived streams goes by those who make them: event time is moved on where streams enter, and far enough for
+the windows of all levels. Each level begins where the results of the one below end.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from towpath.control.decide.controller import Controller
 from towpath.control.observe.idle import Tick
 from towpath.control.state.records import CarrierRecord
 from towpath.plan.assignment import window_of
-from towpath.schema import MS, newest_before
+from towpath.schema import MS, is_link, level, newest_before, stream_of
 
 ROUNDED_US = 2 * MS
 
@@ -21,23 +25,54 @@ class CarrierClosing(NamedTuple):
     ticks: Sequence[Tick]
 
 
-def closings(
-    carriers: Sequence[CarrierRecord], readers: Sequence[CarrierRecord], controller: Controller
-) -> Iterator[CarrierClosing]:
-    """`readers` are those of them that read links. A join without windows has answered with its last tuple."""
+def closings(carriers: Sequence[CarrierRecord], controller: Controller) -> Iterator[CarrierClosing]:
+    """A join without windows has answered with its last tuple."""
     makers = controller.links.makers()
-    newest_us = max((c.newest_us for c in carriers if c.newest_us is not None), default=None)
+    over_links = _last_of_all(carriers, controller, makers)
     for carrier in carriers:
-        # The windows of those who read a link are closed by those who make it.
-        closed = [carrier, *readers] if carrier.id in makers else [carrier]
-        windows = [c for c in closed if c.template.family.window]
-        # Who reads several links goes by the slowest of those who make them.
-        reached_us = newest_us if carrier.id in makers else carrier.newest_us
-        if reached_us is not None and windows and carrier not in readers:
-            end_us = max(_last_end_us(controller, c, reached_us) for c in windows) + _lag_us(carrier)
+        inputs = [n for n, schema_class in enumerate(carrier.template.family.classes) if not is_link(schema_class)]
+        linked = carrier.id in makers or len(inputs) < len(carrier.template.family.classes)
+        end_us = over_links if linked else _own_end_us(controller, carrier)
+        if inputs and end_us is not None:
             tick_us = newest_before(end_us, carrier.delay_us)
-            inputs = range(len(carrier.template.family.classes))
             yield CarrierClosing(end_us, [Tick(carrier.id, n, tick_us) for n in inputs])
+
+
+def _own_end_us(controller: Controller, carrier: CarrierRecord) -> int | None:
+    """Of a carrier that has no part in a link."""
+    if carrier.newest_us is None or not carrier.template.family.window:
+        return None
+    return _last_end_us(controller, carrier, carrier.newest_us) + _lag_us(carrier)
+
+
+def _last_of_all(carriers: Sequence[CarrierRecord], controller: Controller, makers: set[str]) -> int | None:
+    """The end of the last window of those who make links or read them; None if there is none.
+
+    Who reads several links goes by the slowest of those who make them, so all are taken as far as the newest.
+    """
+    reached_us = max((c.newest_us for c in carriers if c.newest_us is not None), default=None)
+    if reached_us is None:
+        return None
+    levels: dict[int, list[CarrierRecord]] = {}
+    for carrier in carriers:
+        levels.setdefault(_level(carrier), []).append(carrier)
+    end_us, lag_us = None, 0
+    for number in sorted(levels):
+        concerned = [c for c in levels[number] if number or c.id in makers]
+        windowed = [c for c in concerned if c.template.family.window]
+        # Spark and a link round to milliseconds at every step.
+        lag_us += max(map(_lag_us, concerned), default=0) + (ROUNDED_US if number else 0)
+        if windowed:
+            last_us = max(_last_end_us(controller, c, reached_us) for c in windowed)
+            end_us = max(last_us, end_us or last_us)
+            if any(c.id in makers for c in windowed):
+                reached_us = max(last_us, reached_us)
+    return None if end_us is None else end_us + lag_us
+
+
+def _level(carrier: CarrierRecord) -> int:
+    """How many derived streams lie below what a carrier makes."""
+    return max((level(stream_of(c)) for c in carrier.template.family.classes if is_link(c)), default=0)
 
 
 def _last_end_us(controller: Controller, carrier: CarrierRecord, reached_us: int) -> int:

@@ -31,7 +31,7 @@ from towpath.control.decide.links import Links
 from towpath.control.decide.moves import Moves
 from towpath.control.decide.queries import Queries, Submission
 from towpath.control.decide.unused_carriers import UnusedCarriers
-from towpath.control.state.controller_state import ControllerState, Instruction, Publish, StartCarrier, StopCarrier
+from towpath.control.state.controller_state import ControllerState, Instruction, PublishTable, StartCarrier, StopCarrier
 from towpath.control.state.fence import UNDECIDED
 from towpath.control.state.history import EventKind, event_text
 from towpath.control.state.records import (
@@ -52,7 +52,7 @@ from towpath.plan.assignment import Row
 from towpath.runtime.carriers import BatchDone
 from towpath.schema import Catalog, SchemaClass, is_link
 
-__all__ = ["Controller", "Instruction", "Publish", "StartCarrier", "StopCarrier", "Submission"]
+__all__ = ["Controller", "Instruction", "PublishTable", "StartCarrier", "StopCarrier", "Submission"]
 
 EMBEDDED = "local"  # the node of a job that names none
 FIRST = 1  # version of a carrier's first table: no batch was without what it has
@@ -127,7 +127,7 @@ class Controller:
         return carrier in self.known.runs
 
     def is_unheard(self, carrier: str) -> bool:
-        """Whether a carrier runs and has not told of a micro-batch since it was started."""
+        """Whether a carrier runs and has not reported a micro-batch since it was started."""
         return carrier in self.known.runs and not self.known.runs[carrier].heard
 
     def users(self, fragment: int) -> Sequence[PartRecord]:
@@ -181,7 +181,7 @@ class Controller:
         record = self.state.fragments.get(fragment)
         if record is None or not self.users(fragment):
             raise MoveRefused(f"no query uses fragment {fragment}")
-        self.moves.refuse_nonsense(record, node, carriers)
+        self.moves.refuse_impossible(record, node, carriers)
         if carriers is not None:
             asked_for(self.known.used(record), carriers)
         if (query := self.moves.copied_on(record, node)) is not None:
@@ -258,7 +258,7 @@ class Controller:
         before_us, newest_before_us = hear(carrier, event, [carrier.delay_us] * len(delays)), carrier.newest_us
         self._observe(carrier, event)
         if run is None:
-            return []  # its last micro-batch, heard after it was told to stop: nobody needs it
+            return []  # its last micro-batch, heard after it was asked to stop: nobody needs it
         behind = not run.caught_up
         run.hear(event)
         for fragment in list(self.known.waiting.get(carrier.id, {}).values()):
@@ -281,13 +281,13 @@ class Controller:
         if run is None:
             return []
         if not run.caught_up:
-            run.rest(self.state.carriers[carrier].newest_us)
+            run.rest(self.state.carriers[carrier])
             self._catch(carrier)
         return [*self.moves.rest(carrier), *self.queries.endings.rest(carrier)]
 
     @property
     def undecided(self) -> Set[str]:
-        """The carriers that have yet to tell where queries end, begin or change hands; that they rest tells as much."""
+        """The carriers that have yet to show where queries end, begin or change hands; that they rest shows as much."""
         return self.queries.endings.undecided() | self.beginnings.awaited() | self.moves.undecided()
 
     def _catch(self, carrier: str) -> None:
@@ -339,7 +339,7 @@ class Controller:
             self.known.note(fragment)
 
     def _fill_in(self, carrier: CarrierRecord, event: BatchDone, delays: Sequence[int]) -> None:
-        """Batches went unheard. How far each input had come in them at least, the watermark tells that they made."""
+        """Batches went unheard. How far each input had come in them at least, the watermark that they made shows."""
         carrier.unheard += event.batch - carrier.last - 1
         if event.batch == carrier.last + 1 or event.watermark_us is None:
             return
@@ -349,8 +349,8 @@ class Controller:
             for us, delay_us in zip(before, delays, strict=True)
         )
 
-    def _tell_late(self, carrier: CarrierRecord, event: BatchDone) -> None:
-        """Of every stream once; then the counts tell."""
+    def _note_late(self, carrier: CarrierRecord, event: BatchDone) -> None:
+        """Of every stream once; then the counts show it."""
         known = {name for name, rows in carrier.late_rows.items() if rows}
         for name, rows in {name: rows for late in event.late for name, rows in late.items()}.items():
             if rows and name not in known:
@@ -364,8 +364,9 @@ class Controller:
             max((t for t in times if t is not None), default=None)
             for times in zip(before, event.newest_us, strict=True)
         )
-        self._tell_late(carrier, event)
+        self._note_late(carrier, event)
         carrier.first_us = carrier.newest_us if carrier.first_us is None else carrier.first_us
+        carrier.known_us = max((us for us in (carrier.known_us, event.known_us) if us is not None), default=None)
         carrier.watermark_us = event.watermark_us
         carrier.last = event.batch
         carrier.late = tuple(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from towpath.config.nodes import ConnectNode, NodeDef
 from towpath.config.settings import Start
 from towpath.control.decide.controller import Controller, Instruction
-from towpath.control.decide.requests import Request, changed, is_as, take_in
+from towpath.control.decide.requests import Request, is_as, planned, take_in
 from towpath.control.state.history import EventKind, event_text
 from towpath.control.state.records import QueryRecord, State
 from towpath.errors import JobError, Mistake, QueryError
@@ -87,15 +87,15 @@ HERE = "embedded"
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a job file said when the job was last started, as far as carriers and queries do not tell."""
+class DeclaredJob:
+    """What a job file said when the job was last started, as far as carriers and queries do not show it."""
 
     places: Mapping[str, str] = field(default_factory=dict)  # where nodes are: inside of the process, or at an address
     starts: Mapping[str, str] = field(default_factory=dict)  # from when on queries were to answer when they came
     nodes: Mapping[str, str | None] = field(default_factory=dict)  # where they were to begin then
 
 
-def said(job: Job, before: Said, known: State) -> Said:
+def said(job: Job, before: DeclaredJob, known: State) -> DeclaredJob:
     """To be remembered; of queries that stand, what held when they came."""
     stand = {query.name for query in known.queries.values() if query.running and query.origin == "job"}
     starts = {name: _start_text(query.start) for name, query in job.queries.items()}
@@ -103,10 +103,10 @@ def said(job: Job, before: Said, known: State) -> Said:
     kept = [name for name in starts if name in stand and name in before.starts]
     starts |= {name: before.starts[name] for name in kept}
     nodes |= {name: before.nodes[name] for name in kept}
-    return Said({name: _place(node) for name, node in job.nodes.items()}, starts, nodes)
+    return DeclaredJob({name: _place(node) for name, node in job.nodes.items()}, starts, nodes)
 
 
-def unheeded(job: Job, before: Said, known: State) -> list[Mistake]:
+def ignored(job: Job, before: DeclaredJob, known: State) -> list[Mistake]:
     """Edits that change nothing for a query that stands, with what to do instead."""
     found: list[Mistake] = []
     for record in known.queries.values():
@@ -129,7 +129,7 @@ def unheeded(job: Job, before: Said, known: State) -> list[Mistake]:
     return found
 
 
-def elsewhere(job: Job, before: Said) -> list[str]:
+def elsewhere(job: Job, before: DeclaredJob) -> list[str]:
     """Nodes that are not where they were."""
     return [n for n, node in job.nodes.items() if before.places.get(n, _place(node)) != _place(node)]
 
@@ -165,7 +165,7 @@ class Opening:
             if record.running and record.origin == "job" and record.name not in self.staying:
                 found += controller.queries.withdraw(record.name, "the job file does not have it any more")
         wanted = [r for r in self.requests if not _is_aside(r, controller, self.catalog)]
-        found += take_in(changed(wanted, controller, self.catalog), controller, self.catalog)
+        found += take_in(planned(wanted, controller, self.catalog), controller)
         found += controller.queries.endings.heard_of_all(heard)
         return [*found, *controller.queries.catch_up()]
 

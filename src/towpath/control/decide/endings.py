@@ -4,7 +4,7 @@ What was handed out is never taken back. A query that leaves gets an end T behin
 given of it, and its fragments stay in their tables until their inputs are complete up to there:
 - T lies just behind the newest event time that was heard of; of an aggregate also not before the watermark, since
   ticks may have closed windows that end behind the newest tuple. Micro-batches that nobody has heard of may have come
-  further, so the tables get a new version that changes nothing: the first micro-batch that reports it tells how far
+  further, so the tables get a new version that changes nothing: the first micro-batch that reports it shows how far
   those before had come, and T rises to that. Until then whoever follows the results waits with those behind T.
 - One that is withdrawn answers for results before T.
 - One that is replaced goes on until all fragments of the next version are live. T is then not before the event times
@@ -44,7 +44,7 @@ class Endings:
         return query in self._successors.values()
 
     def undecided(self) -> set[str]:
-        """The carriers that have yet to tell how far they had come."""
+        """The carriers that have yet to report how far they had come."""
         turns = (turn for number in self.leaving for turn in self._state.all_turns(number))
         return {self._fragment(turn).carrier for turn in turns if turn.deciding is not None}
 

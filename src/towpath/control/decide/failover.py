@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from towpath.control.decide.choose_node import NodeChoice, Places
 from towpath.control.observe.carriers import Wanted
-from towpath.control.state.controller_state import ControllerState, Instruction, Publish, StartCarrier
+from towpath.control.state.controller_state import ControllerState, Instruction, PublishTable, StartCarrier
 from towpath.control.state.history import EventKind
 from towpath.control.state.records import CarrierRecord
 
@@ -29,7 +29,7 @@ class Failover:
         known.lost.add(node)
         carriers = self._running_on([node])
         for carrier in carriers:
-            known.publish_whole(carrier.id)  # what the node was told last may never have come to be
+            known.publish_whole(carrier.id)  # what the node was asked for last may never have come to be
         others = self._answering()
         what = (
             f"{len(carriers):,} carriers go on on {', '.join(others)}" if others else "no other node answers; waiting"
@@ -84,7 +84,7 @@ class Failover:
             self._hand_over(carrier, chosen[carrier.id])
             self._known.begin_run(carrier)
             # The last table may never have reached the node that was to publish it.
-            found += [Publish(carrier.id), StartCarrier(carrier.id)]
+            found += [PublishTable(carrier.id), StartCarrier(carrier.id)]
         return found
 
     def _hand_over(self, carrier: CarrierRecord, choice: NodeChoice) -> None:

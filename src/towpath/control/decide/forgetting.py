@@ -67,7 +67,7 @@ class Forgetting:
             self._known.publish_whole(name)
 
     def _is_aside(self, query: int) -> bool:
-        """Whether it was set aside: everybody is told until somebody does something about it."""
+        """Whether it was set aside: everybody is warned until somebody does something about it."""
         record = self._state.queries[query]
         return self._queries.aside.get(record.name) is record
 

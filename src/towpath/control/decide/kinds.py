@@ -1,6 +1,6 @@
 """Which kind of carrier fragments go to: with a plan for their shapes, or universal. Decides; does nothing.
 
-By what a node has to run, and only by what the journal knows: so it is the same after a restart, and can be told.
+By what a node has to run, and only by what the journal knows: so it is the same after a restart, and can be explained.
 """
 
 from __future__ import annotations

@@ -102,8 +102,21 @@ class Links:
 
     def makers_of(self, name: str) -> list[str]:
         """The carriers that make a link, or have made it."""
-        turns = self._turns(self._running[name]) if name in self._running else []
-        return list(dict.fromkeys(self._known.state.fragments[part.fragment].carrier for part in turns))
+        return list(dict.fromkeys(self._known.state.fragments[number].carrier for number in self.made_by(name)))
+
+    def made_by(self, name: str) -> list[int]:
+        """The fragments that make a link, one after the other."""
+        return [part.fragment for part in self._turns(self._running[name])] if name in self._running else []
+
+    def makers_below(self, fragment: FragmentRecord) -> list[str]:
+        """The carriers that make the links which a fragment reads, and those which these are made of."""
+        found: dict[str, None] = {}
+        waiting = list(self._known.links_of(fragment))
+        while waiting:
+            for made in (self._known.state.fragments[number] for number in self.made_by(waiting.pop())):
+                found[made.carrier] = None
+                waiting += self._known.links_of(made)
+        return list(found)
 
     def is_read(self, name: str) -> bool:
         return bool(self._readers.get(name))

@@ -37,7 +37,7 @@ class Moves:
         Raises MoveRefused when it is impossible now; nothing has changed then.
         """
         known = self._known
-        self.refuse_nonsense(source, node, carriers)
+        self.refuse_impossible(source, node, carriers)
         pipeline = known.used(source)
         if carriers is None:
             kind = for_move(known, pipeline, node, known.carrier_of(source))
@@ -72,7 +72,7 @@ class Moves:
         for node, templates in wanted.items():
             known.new_carriers(templates, node)
 
-    def refuse_nonsense(self, source: FragmentRecord, node: str, carriers: CarrierKinds | None = None) -> None:
+    def refuse_impossible(self, source: FragmentRecord, node: str, carriers: CarrierKinds | None = None) -> None:
         known, here = self._known, self._known.carrier_of(source)
         if (refusal := known.refusal(node)) is not None:
             raise MoveRefused(refusal)
@@ -169,7 +169,7 @@ class Moves:
         return self._known.publish([source.carrier])
 
     def undecided(self) -> set[str]:
-        """The carriers that have yet to tell whether a fence lies ahead of what they had read."""
+        """The carriers that have yet to show whether a fence lies ahead of what they had read."""
         fenced = (move for move in self._known.moves.values() if move.step is MoveStep.FENCED)
         return {self._known.state.fragments[move.source].carrier for move in fenced}
 
@@ -245,14 +245,14 @@ class Moves:
             part.pending_fence_us = fence_us
             self._known.note(part)
 
-    def _take(self, move: MoveRecord, happening: MoveEvent, reason: str = "") -> None:
-        move.step = after(move.step, happening)
-        self._tell(move, happening, reason)
+    def _take(self, move: MoveRecord, event: MoveEvent, reason: str = "") -> None:
+        move.step = after(move.step, event)
+        self._note_step(move, event, reason)
         if move.step in (MoveStep.DONE, MoveStep.ABANDONED):
             del self._known.moves[move.id]
         self._known.note(move)
 
-    def _tell(self, move: MoveRecord, happening: MoveEvent, reason: str) -> None:
+    def _note_step(self, move: MoveRecord, event: MoveEvent, reason: str) -> None:
         source, target = self._known.state.fragments[move.source], self._known.state.fragments[move.target]
         here, there = self._places(source, target)
         fence = event_text(move.fence_us)
@@ -264,8 +264,8 @@ class Moves:
             MoveEvent.ABANDON: f"stays on {here}: {reason}",
         }
         self._known.add_history(
-            STEPS[happening],
-            f"fragment {source.id} {said[happening]}",
+            STEPS[event],
+            f"fragment {source.id} {said[event]}",
             fragment=source.id,
             nodes=(self._known.carrier_of(source).node, self._known.carrier_of(target).node),
         )

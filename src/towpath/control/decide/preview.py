@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from towpath.control.decide.choose_node import Places
 from towpath.control.decide.controller import Controller, Submission
-from towpath.control.decide.requests import Request, changed, submissions, take_in
+from towpath.control.decide.requests import Request, planned, submissions, take_in
 from towpath.control.state.history import event_text
 from towpath.control.state.records import FragmentRecord, FragmentStatus, PartRecord, State
 from towpath.plan.pipeline import Pipeline
@@ -54,13 +54,16 @@ def preview(
         dict(state.carriers), {f.id: f for f in state.fragments.values() if _present(f)}, queries=dict(standing)
     )
     controller = Controller(state, catalog, nodes, places)
-    take_in(changed(requests, controller, catalog), controller, catalog)
+    wanted = planned(requests, controller, catalog)
+    take_in(wanted, controller)
+    known = {asked.request.query.name: asked.submissions for asked in wanted}
     viewer = _Viewer(before, state, controller.beginnings.lacking(), controller.queries.why_kind)
-    return {r.query.name: [viewer.piece(s, n) for s, n in _pieces(r, catalog)] for r in requests}
+    asked = ((r.query.name, known.get(r.query.name) or tuple(submissions(r, catalog))) for r in requests)
+    return {name: [viewer.piece(s, n) for s, n in _pieces(made)] for name, made in asked}
 
 
-def _pieces(request: Request, catalog: Catalog) -> Iterator[tuple[Submission, int]]:
-    for submission in submissions(request, catalog):
+def _pieces(made: Iterable[Submission]) -> Iterator[tuple[Submission, int]]:
+    for submission in made:
         yield from ((submission, select) for select in range(len(submission.pipelines)))
 
 

@@ -151,7 +151,7 @@ class Queries:
             for link in links:
                 if not self._links.is_read(link):
                     followed += self.withdraw(link, "no query reads it any more")
-        self._tell_of_past(made, asked)
+        self._note_past(made, asked)
         return [*known.publish(touched), *known.start(c.id for cs in made.values() for c in cs), *followed]
 
     def _in_one_piece(self, part: PartRecord) -> Pipeline:
@@ -183,7 +183,7 @@ class Queries:
         self._known.leave(before, None, owed=False)
         return self._moves.without(before)
 
-    def _tell_of_past(
+    def _note_past(
         self, made: Mapping[str, Sequence[CarrierRecord]], asked: Sequence[tuple[PartRecord, Pipeline]]
     ) -> None:
         for node, carriers in made.items():
@@ -229,7 +229,7 @@ class Queries:
         return [*first, *choice.nodes]
 
     def _submit(self, submission: Submission, nodes: Sequence[str | None], dropped: list[QueryRecord]) -> Iterable[str]:
-        """Tells the carriers that get rows, and adds to those whom the query replaces before they began."""
+        """Yields the carriers that get rows, and adds to those whom the query replaces before they began."""
         number = next(self._ids)
         how = (submission.sink, submission.origin, submission.fragments)
         query = QueryRecord(number, submission.name, submission.sql, True, *how, series=number, types=submission.types)
@@ -267,7 +267,7 @@ class Queries:
             self._beginnings.decide(part)
             self._known.note(part)
         self._links.enter(query)
-        self._tell_submitted(query)
+        self._note_submitted(query)
 
     def _replace(
         self, old: QueryRecord, new: QueryRecord, columns: tuple[str, ...], dropped: list[QueryRecord]
@@ -291,7 +291,7 @@ class Queries:
                 return answering
         return self._known.reusable(pipeline, node)
 
-    def _tell_submitted(self, query: QueryRecord) -> None:
+    def _note_submitted(self, query: QueryRecord) -> None:
         fragments = [self._state.fragments[part.fragment] for part in self._state.parts_of(query.id)]
         carriers = [self._known.carrier_of(fragment) for fragment in fragments]
         places = [f"fragment {f.id} in carrier {c.id} on {c.node}" for f, c in zip(fragments, carriers, strict=True)]

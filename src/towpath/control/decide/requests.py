@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from towpath.config.settings import BEGINNING, Start
 from towpath.control.decide.controller import Controller, Instruction, Submission
 from towpath.control.state.records import QueryRecord
+from towpath.errors import JobError, Mistake
 from towpath.job import QueryDef
 from towpath.lang import Query
 from towpath.plan import WHOLE
@@ -17,7 +18,7 @@ from towpath.schema import LINK, Catalog, SchemaClass
 
 @dataclass(frozen=True)
 class Request:
-    """A query to be taken in. `origin` tells who asked: those of a job file leave with it, others when withdrawn."""
+    """A query to be taken in. `origin` says who asked: those of a job file leave with it, others when withdrawn."""
 
     query: Query
     start: Start = BEGINNING
@@ -55,26 +56,50 @@ def _asks_as(record: QueryRecord, request: Request, controller: Controller, cata
 
 
 def classes_of(query: Query, catalog: Catalog) -> set[SchemaClass]:
-    return {catalog[i.stream].schema_class for select in query.selects for i in select.inputs}
+    return {catalog[name].schema_class for name in query.streams}
 
 
-def changed(requests: Iterable[Request], controller: Controller, catalog: Catalog) -> list[Request]:
-    """Without those that run already, just so."""
-    found = ((request, controller.queries.running.get(request.query.name)) for request in requests)
-    return [r for r, record in found if record is None or not is_as(record, r, controller, catalog)]
+@dataclass(frozen=True)
+class PlannedRequest:
+    request: Request
+    submissions: tuple[Submission, ...] = ()  # empty: the query runs already, and only its sink is another
 
 
-def take_in(requests: Iterable[Request], controller: Controller, catalog: Catalog) -> list[Instruction]:
+def planned(requests: Iterable[Request], controller: Controller, catalog: Catalog) -> list[PlannedRequest]:
+    """What is to be taken in of the requests: without those that run already, just so."""
+    found = []
+    for request in requests:
+        record = controller.queries.running.get(request.query.name)
+        if record is None or not _asks_as(record, request, controller, catalog):
+            found.append(PlannedRequest(request, tuple(submissions(request, catalog))))
+        elif record.sink != request.sink:
+            found.append(PlannedRequest(request))
+    return found
+
+
+def take_in(wanted: Iterable[PlannedRequest], controller: Controller) -> list[Instruction]:
     """Takes in queries that have changed; one that runs under the same name is replaced, or gets another sink."""
     fresh: dict[str, Submission] = {}
-    for request in requests:
-        running = controller.queries.running.get(request.query.name)
-        if running is not None and _asks_as(running, request, controller, catalog):
-            controller.queries.change_sink(running.name, request.sink)
-        else:
-            fresh |= {submission.name: submission for submission in submissions(request, catalog)}
+    for asked in wanted:
+        if not asked.submissions:
+            controller.queries.change_sink(asked.request.query.name, asked.request.sink)
+        fresh |= {submission.name: submission for submission in asked.submissions}
     known = [s for s in fresh.values() if s.origin != LINK or controller.queries.running.get(s.name) is None]
-    return controller.queries.submit(known)
+    found = controller.queries.submit(known)
+    _refuse_past([s.name for s in known if s.origin != LINK], controller)
+    return found
+
+
+def _refuse_past(names: Iterable[str], controller: Controller) -> None:
+    """Raises JobError for queries over views that ask for what went through the views before they came."""
+    problems: list[Mistake] = []
+    for name in names:
+        parts = controller.state.parts_of(controller.queries.running[name].id)
+        if any(controller.beginnings.is_out_of_reach(part) for part in parts):
+            message = "it reads a view, and what its streams had before has been read past: a view is not made again"
+            problems.append(Mistake(f"query {name}", message, "let it answer from now on: from: now"))
+    if problems:
+        raise JobError("nothing was submitted:", problems)
 
 
 def submissions(request: Request, catalog: Catalog) -> Iterator[Submission]:

@@ -80,7 +80,7 @@ class Archive:
             self._db.executemany("UPDATE queries SET fed = 1 WHERE id = ?", ((number,) for number in queries))
 
     def orphans(self) -> Dropped:
-        """What a controller that died had yet to tell that nobody needs: fragments without a part, ended moves."""
+        """What a controller that died had yet to report as unneeded: fragments without a part, ended moves."""
         unused = self._db.execute(
             "SELECT id FROM fragments WHERE status = 'gone' AND NOT EXISTS "
             "(SELECT 1 FROM parts WHERE fragment = fragments.id)"
@@ -90,7 +90,7 @@ class Archive:
         return Dropped(fragments, tuple(number for (number,) in ended))
 
     def retire(self, carriers: Sequence[str]) -> list[str]:
-        """Removes those of some carriers of which no fragment is left, and tells which they were."""
+        """Removes those of some carriers of which no fragment is left, and returns which they were."""
         bare = [name for name in carriers if not self._has_fragments(name)]
         if bare:
             with self._db:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from towpath.control.journal.archive import LIVE_FRAGMENTS, LIVE_PARTS, LIVE_QUERIES, OPEN_MOVES, Archive
 from towpath.control.journal.archive import TABLES as ARCHIVE_TABLES
 from towpath.control.journal.tables import TABLES, dump, load, shapes_of
-from towpath.control.state.history import Entry, EventKind, Told
+from towpath.control.state.history import Entry, EventKind, SavedEntry
 from towpath.control.state.records import (
     BEGINNING_US,
     CarrierRecord,
@@ -34,7 +34,7 @@ BEGUN = (
     "(failed IS NOT NULL OR EXISTS (SELECT 1 FROM parts WHERE query = queries.id AND settled "
     f"AND (until_us IS NULL OR until_us != {BEGINNING_US})))"
 )
-FORMAT = 13  # raised when the tables change
+FORMAT = 14  # raised when the tables change
 
 # Faults of towpath; other errors of SQLite are of the disk and the file on it.
 OURS = (sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.DataError)
@@ -117,7 +117,7 @@ class Journal:
     def _row(self, record: Record) -> tuple[str, list[Any]]:
         """Whoever decides has no clock, so the journal says when."""
         if isinstance(record, Entry):
-            return "history", [None, self.now_us(), *_told(record)]
+            return "history", [None, self.now_us(), *_history_row(record)]
         if isinstance(record, QueryRecord) and not record.running and record.ended_us is None:
             record.ended_us = self.now_us()
         self._db.executemany("INSERT OR IGNORE INTO shapes VALUES (?, ?)", shapes_of(record))
@@ -163,8 +163,8 @@ class Journal:
 
     def history(
         self, *, query: str | None = None, node: str | None = None, since_us: int = 0, after: int = 0, limit: int = -1
-    ) -> list[Told]:
-        """What was told, oldest first, the newest `limit`: of a query and the fragments that answered it, of a node."""
+    ) -> list[SavedEntry]:
+        """The entries, oldest first, the newest `limit`: of a query and the fragments that answered it, of a node."""
         found = self._db.execute(
             "SELECT kind, text, query, fragment, nodes, number, at_us FROM history "
             "WHERE at_us >= :since AND number > :after "
@@ -175,12 +175,12 @@ class Journal:
             {"query": query, "node": node, "since": since_us, "after": after, "limit": limit},
         )
         return [
-            Told(EventKind(kind), text, about, fragment, tuple(json.loads(nodes)), number, at_us)
+            SavedEntry(EventKind(kind), text, about, fragment, tuple(json.loads(nodes)), number, at_us)
             for kind, text, about, fragment, nodes, number, at_us in found
         ][::-1]
 
     def latest(self, *kinds: EventKind) -> EventKind | None:
-        """Which of these was told last."""
+        """Which of these happened last."""
         marks = ", ".join("?" * len(kinds))
         found = self._db.execute(
             f"SELECT kind FROM history WHERE kind IN ({marks}) ORDER BY number DESC LIMIT 1", tuple(map(str, kinds))
@@ -288,5 +288,5 @@ class Journal:
             )
 
 
-def _told(entry: Entry) -> tuple[Any, ...]:
+def _history_row(entry: Entry) -> tuple[Any, ...]:
     return str(entry.kind), entry.text, entry.query, entry.fragment, json.dumps(entry.nodes)

@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS carriers (
     id TEXT PRIMARY KEY, node TEXT NOT NULL, template TEXT NOT NULL, delay_us INTEGER NOT NULL,
     version INTEGER NOT NULL, inputs_us TEXT NOT NULL, watermark_us INTEGER,
     late TEXT NOT NULL, epoch INTEGER NOT NULL, last INTEGER NOT NULL, highest_us INTEGER, doubtful TEXT NOT NULL,
-    ends TEXT NOT NULL, unheard INTEGER NOT NULL, past INTEGER NOT NULL, first_us INTEGER);
+    ends TEXT NOT NULL, unheard INTEGER NOT NULL, past INTEGER NOT NULL, first_us INTEGER,
+    known_us INTEGER);
 CREATE TABLE IF NOT EXISTS shapes (id TEXT PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS fragments (
     id INTEGER PRIMARY KEY, signature TEXT NOT NULL, carrier TEXT NOT NULL, text_shape TEXT NOT NULL,
@@ -60,7 +61,7 @@ Shapes = Callable[[str], str]  # the text of a shape, by its name
 R = TypeVar("R")
 
 
-class Kept(NamedTuple):
+class Conversion(NamedTuple):
     """How a field is kept that SQLite has no type for."""
 
     dump: Callable[[Any], Any]
@@ -71,22 +72,24 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-BOOLEAN = Kept(int, bool)
-JSON = Kept(
+BOOLEAN = Conversion(int, bool)
+JSON = Conversion(
     lambda value: None if value is None else json.dumps(value),
     lambda text: None if text is None else _tuples(json.loads(text)),
 )
-TEMPLATE = Kept(lambda template: json.dumps(dump_template(template)), lambda text: load_template(json.loads(text)))
+TEMPLATE = Conversion(
+    lambda template: json.dumps(dump_template(template)), lambda text: load_template(json.loads(text))
+)
 
 
-def _one_of(kind: Callable[[str], Any]) -> Kept:
-    return Kept(str, kind)
+def _one_of(kind: Callable[[str], Any]) -> Conversion:
+    return Conversion(str, kind)
 
 
 class JournalTable(NamedTuple):
     name: str
     record: type
-    kept: dict[str, Kept]
+    kept: dict[str, Conversion]
     pipelines: tuple[str, ...] = ()  # fields that are two columns: the name of the shape, and the values
 
     @property

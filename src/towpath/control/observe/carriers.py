@@ -42,7 +42,7 @@ class Wanted:
     family: Family
     fragments: int = 1
     copies: int = 1
-    carrier: str | None = None  # where it is now, if anywhere: what was measured there tells what it costs
+    carrier: str | None = None  # where it is now, if anywhere: what was measured there says what it costs
     reads: frozenset[str] = frozenset()  # derived streams
     makes: frozenset[str] = frozenset()
 
@@ -73,7 +73,7 @@ def problem(
     names = {w.name for w in asked}
     carriers = [c for c in known.state.carriers.values() if c.node in nodes and c.id not in names]
     here = [c for c in carriers if known.present.get(c.id)]
-    builder = _Builder(known, catalog, capacities, _makers(known.state, asked, here))
+    builder = _OperatorBuilder(known, catalog, capacities, _makers(known.state, asked, here))
     running = [Fragment(c.id, c.id, (builder.running(c),)) for c in here]
     free = [Fragment(w.name, w.name, (builder.wanted(w),)) for w in asked]
     return Problem(
@@ -89,7 +89,7 @@ def problem(
     )
 
 
-class _Builder:
+class _OperatorBuilder:
     def __init__(
         self, known: ControllerState, catalog: Catalog, capacities: Capacities, makers: Mapping[str, str]
     ) -> None:

@@ -43,14 +43,14 @@ class _Input:
     quiet: float  # until when it is known to have had none since
     behind: float | None = None  # since when another input has been ahead of it
     ticked: float = 0.0
-    told_us: int | None = None  # the last tick
+    ticked_us: int | None = None  # the last tick
 
     def silent_s(self, since: float) -> float:
         return self.quiet - max(self.heard, since)
 
 
 @dataclass
-class _Carrier:
+class _Silence:
     patience: Sequence[Patience]
     inputs: list[_Input]
     newest_us: list[int | None] = field(default_factory=list)  # of tuples, not of ticks
@@ -87,7 +87,7 @@ class _Carrier:
 
 class Idle:
     def __init__(self) -> None:
-        self._carriers: dict[str, _Carrier] = {}
+        self._carriers: dict[str, _Silence] = {}
 
     def hear(self, event: BatchDone, newest_us: Sequence[int | None], patience: Sequence[Patience], now: float) -> None:
         """A micro-batch is done; `newest_us` is how far the tuples of each input have come by now."""
@@ -106,7 +106,7 @@ class Idle:
     def meet(self, name: str, newest_us: Sequence[int | None], patience: Sequence[Patience], now: float) -> None:
         """A carrier that runs and may have nothing to read from its start on."""
         if name not in self._carriers:
-            carrier = self._carriers[name] = _Carrier(patience, [_Input(now, now) for _ in newest_us], list(newest_us))
+            carrier = self._carriers[name] = _Silence(patience, [_Input(now, now) for _ in newest_us], list(newest_us))
             carrier.note_who_is_behind(now)
 
     def forget(self, carriers: Iterable[str]) -> None:
@@ -114,7 +114,7 @@ class Idle:
             self._carriers.pop(carrier, None)
 
     def due(self, now: float, waiting: Callable[[str], bool]) -> Iterator[Tick]:
-        """What is to be ticked now. `waiting` tells that a carrier has no input."""
+        """What is to be ticked now. `waiting` says that a carrier has no input."""
         for name, carrier in self._carriers.items():
             if self._could_be(carrier, now) and waiting(name):
                 for place in carrier.inputs:
@@ -122,12 +122,12 @@ class Idle:
             for n, place in enumerate(carrier.inputs):
                 times = (carrier.clock_us(n, now), carrier.followed_us(n) if carrier.idle(n) else None)
                 event_us = max((us for us in times if us is not None), default=None)
-                if event_us is not None and (place.told_us is None or event_us > place.told_us):
-                    place.told_us = event_us
+                if event_us is not None and (place.ticked_us is None or event_us > place.ticked_us):
+                    place.ticked_us = event_us
                     yield Tick(name, n, event_us)
 
     @staticmethod
-    def _could_be(carrier: _Carrier, now: float) -> bool:
+    def _could_be(carrier: _Silence, now: float) -> bool:
         """Whether it is worth the question: some input would be silent if it had nothing to read until now."""
         for place, patience in zip(carrier.inputs, carrier.patience, strict=True):
             follows = patience.idle_after_s is not None and place.behind is not None

@@ -1,8 +1,8 @@
 """What carriers do, measured from their micro-batches and smoothed. Hears, remembers, and does no I/O.
 
-Spark tells times and rows of a whole carrier. What of it a single fragment takes is an estimate: the time in which a
+Spark reports times and rows of a whole carrier. What of it a single fragment takes is an estimate: the time in which a
 carrier calculates and writes is split over its fragments in proportion to the rows that they emit, which a sample of
-the results log tells. The rest (offsets, planning, commits) is the carrier's own and stays when a fragment leaves.
+the results log shows. The rest (offsets, planning, commits) is the carrier's own and stays when a fragment leaves.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Newest:
 
 
 @dataclass
-class _Carrier:
+class _Timing:
     last_end: float
     last_s: float = 0.0
     first: tuple[float, int] | None = None  # clock and event time when it was first heard
@@ -75,11 +75,11 @@ class Measures:
 
     def __init__(self, at: float = 0.0) -> None:
         self._window_began = at
-        self._carriers: dict[str, _Carrier] = {}
+        self._carriers: dict[str, _Timing] = {}
         self._selectivity: dict[int, float] = {}  # by fragment: rows emitted per tuple that its carrier read
 
     def hear(self, event: BatchDone, at: float) -> None:
-        carrier = self._carriers.setdefault(event.carrier, _Carrier(at - event.seconds))
+        carrier = self._carriers.setdefault(event.carrier, _Timing(at - event.seconds))
         carrier.batches.append((event.batch, event.rows))
         carrier.state_rows = event.state_rows
         newest = max((t for t in event.newest_us if t is not None), default=None)
@@ -110,7 +110,7 @@ class Measures:
     def close_window(self, at: float, at_rest: Callable[[str], bool]) -> float:
         """Turns what was heard since the last window into measures; returns how long the window was.
 
-        `at_rest` tells whether a carrier has nothing to read. One that has, and has ended no micro-batch, is in the
+        `at_rest` says whether a carrier has nothing to read. One that has, and has ended no micro-batch, is in the
         middle of one: what it did then is known when that one ends.
         """
         seconds = at - self._window_began
@@ -139,7 +139,7 @@ class Measures:
         return shares({fragment: self.selectivity(fragment) for fragment in fragments})
 
     def newest(self, carrier: str) -> Newest | None:
-        """What its newest micro-batches told; None before the first."""
+        """What its newest micro-batches reported; None before the first."""
         found = self._carriers.get(carrier)
         if found is None or not found.batches:
             return None
@@ -162,7 +162,7 @@ def smoothed(before: float | None, now: float) -> float:
     return now if before is None else (1 - SMOOTHING) * before + SMOOTHING * now
 
 
-def _close(carrier: _Carrier) -> None:
+def _close(carrier: _Timing) -> None:
     known, seconds = carrier.known, carrier.window_s
     # Without a new one, a micro-batch is still thought to take as long as the last ones did.
     ended = carrier.ended or [(known.batch_s, known.period_s) if known else (0.0, 0.0)]

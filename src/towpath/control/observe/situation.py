@@ -134,7 +134,7 @@ class Situation:
         return sum(m.busy for m in self._carriers_of(node)) / self.cores[node]
 
     def work(self, node: str) -> float:
-        """The part of its load that goes where fragments go: what a policy can change, and therefore all it is told."""
+        """The part of its load that goes where fragments go: what a policy can change, and so all that it hears of."""
         return sum(m.work for m in self._carriers_of(node)) / self.cores[node]
 
     def _carriers_of(self, node: str) -> list[CarrierMeasure]:

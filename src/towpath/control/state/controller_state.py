@@ -48,11 +48,11 @@ class StopCarrier:
 
 
 @dataclass(frozen=True)
-class Publish:
+class PublishTable:
     carrier: str
 
 
-Instruction = StartCarrier | StopCarrier | Publish
+Instruction = StartCarrier | StopCarrier | PublishTable
 
 
 @dataclass
@@ -231,7 +231,7 @@ class ControllerState:
             carrier = self.state.carriers[name]
             carrier.version += 1
             self.note(carrier)
-            instructions.append(Publish(name))
+            instructions.append(PublishTable(name))
         return instructions
 
     def start(self, carriers: Iterable[str]) -> list[Instruction]:

@@ -9,7 +9,7 @@
   and it has read about as far as the source.
 - *Fenced*: a fence T is written down, ahead of everything both have read. Whoever follows the results holds back what
   the source emits from T on. Then the source's table gets a new version, which changes nothing: the first micro-batch
-  that reports it tells how far the batches before had come.
+  that reports it shows how far the batches before had come.
     - *Passed*: below T. Nobody has been given a result of T or later, so from T on the results are the target's.
     - *Missed*: not below T. Nothing was changed, so what was held back is released and a later fence is tried.
 - *Draining*: the source stays in its table until it has seen everything that its results before T are made of.
@@ -54,8 +54,8 @@ OPEN = frozenset({MoveStep.WARMING, MoveStep.FENCED, MoveStep.DRAINING})
 UNDECIDED = frozenset({MoveStep.WARMING, MoveStep.FENCED})
 
 
-def after(step: MoveStep, happening: MoveEvent) -> MoveStep:
+def after(step: MoveStep, event: MoveEvent) -> MoveStep:
     try:
-        return TRANSITIONS[step, happening]
+        return TRANSITIONS[step, event]
     except KeyError:
-        raise TowpathError(f"a move that is {step} cannot be {happening}") from None
+        raise TowpathError(f"a move that is {step} cannot be {event}") from None

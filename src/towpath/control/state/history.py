@@ -1,7 +1,7 @@
 """The history of a job: what was decided and what happened, with the reason, in words for people.
 
-Whoever decides has no clock: it tells entries, and the journal writes down when it took them in. An entry is saved in
-the same step as the records it is about, so the history never says what did not happen.
+Whoever decides has no clock: it hands out entries, and the journal writes down when it took them in. An entry is saved
+in the same step as the records it is about, so the history never says what did not happen.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Told(Entry):
+class SavedEntry(Entry):
     """An entry as the journal has it."""
 
     number: int = 0

@@ -55,6 +55,7 @@ class CarrierRecord:
     unheard: int = 0  # batches whose reports were missed, and with them their late rows
     past: bool = False  # it reads the past again for those who asked for it, and takes in nobody else
     first_us: int | None = None  # how far its first micro-batches came
+    known_us: int | None = None  # the newest event time that its inputs had, also of what a feed holds back
 
     @property
     def newest_us(self) -> int | None:
@@ -124,7 +125,7 @@ class PartRecord:
     until_us: int | None = None
     handed_over_us: int | None = None
     pending_fence_us: int | None = None  # a fence that is not decided: what lies behind it is not handed out yet
-    keys: tuple[str, ...] = ()  # of an aggregate, the columns of the results log that tell a window's rows apart
+    keys: tuple[str, ...] = ()  # of an aggregate, the columns of the results log that distinguish a window's rows
     select: int = 0  # which SELECT of the query
     ceded_us: int | None = None  # results whose earliest tuple is not older are those of the query's next version
     deciding: int | None = None  # its end may rise until a micro-batch reports this version of the carrier's table
@@ -152,7 +153,7 @@ class MoveRecord:
     fence_us: int | None = None
     version: int | None = None  # of the source's table: the batch that reports it decides
     fences: int = 0  # tried so far
-    keys: tuple[str, ...] = ()  # of the target's results log: what tells a window's rows apart
+    keys: tuple[str, ...] = ()  # of the target's results log: what distinguishes a window's rows
 
 
 @dataclass

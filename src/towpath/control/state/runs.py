@@ -8,7 +8,7 @@ own tuples count among those before.
 Reports can be missed: those just before a controller was killed, or a long series on an endpoint while nobody listened.
 What an input brought in such a gap is bounded
 - by nothing at all if its position is where the last report left it,
-- by its position, if that tells an event time (feeds and links),
+- by its position, if that is an event time (feeds and links),
 - by the watermark, if the carrier has no other input,
 - else by what it shows next, since a tuple comes at most the allowed delay behind the newest. Until then the carrier is
   in doubt, and a fragment that joins has to wait.
@@ -34,18 +34,17 @@ class Run:
     heard: bool = False  # of a micro-batch since it was started
     caught_up: bool = False  # it has read all that was there when it was started
     backlog_us: int | None = None  # the newest event time of that
-    known_us: int | None = None  # of tuples that an input has and holds back until others have come as far
 
     def hear(self, event: BatchDone) -> None:
-        self.heard, self.known_us = True, event.known_us
+        self.heard = True
         if not self.caught_up:
             known = [us for us in (self.backlog_us, event.known_us, *event.newest_us) if us is not None]
             self.backlog_us = max(known, default=None)
             self.caught_up = not event.more
 
-    def rest(self, newest_us: int | None) -> None:
-        """It has nothing to read, and was heard of up to that event time."""
-        known = [us for us in (self.backlog_us, self.known_us, newest_us) if us is not None]
+    def rest(self, carrier: CarrierRecord) -> None:
+        """It has nothing to read, and all that it did was heard of."""
+        known = [us for us in (self.backlog_us, carrier.known_us, carrier.newest_us) if us is not None]
         self.caught_up, self.backlog_us = True, max(known, default=None)
 
 

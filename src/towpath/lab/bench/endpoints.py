@@ -22,7 +22,7 @@ from towpath.spark import server
 from towpath.spark.server import Server
 from towpath.verify import Checked, Oracle
 
-TELL_EVERY = 50  # queries
+REPORT_EVERY = 50  # queries
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def compare(running: Towpath, requests: Sequence[Request], data: Path, say: Say)
             database.execute(f"CREATE VIEW {name} AS SELECT {columns} FROM everything {where}")
         oracle = Oracle(running.job.catalog, lambda _: database)
         for n, request in enumerate(requests):
-            if n % TELL_EVERY == 0:
+            if n % REPORT_EVERY == 0:
                 say(f"comparing with DuckDB: {n} of {len(requests)} queries")
             name = request.query.name
             asked = QueryVersion(request.query.sql, running.engine.answers.validity(name))

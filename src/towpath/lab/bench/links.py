@@ -21,7 +21,7 @@ from towpath.lab.bench.following import Follower
 from towpath.lab.bench.shared import job
 from towpath.lab.bench.steps import Say
 from towpath.lab.bench.workloads import MOST, rows
-from towpath.lab.demo.memory import cpu_seconds
+from towpath.lab.usage import cpu_seconds
 from towpath.lang import parse
 from towpath.plan import CUT, WHOLE
 from towpath.runtime.carriers import BatchDone

@@ -21,12 +21,15 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from towpath.control.act.engine import Engine
 from towpath.errors import RuntimeFailure
 from towpath.lab.bench import MIXED_KINDS, plain, shared
 from towpath.lab.bench.apart import apart
 from towpath.lab.bench.plain import SETTINGS, SparkSetting
-from towpath.lab.bench.sharing import RATE, Tell
-from towpath.lab.bench.steps import Limit, Pace, Say, find_limit
+from towpath.lab.bench.quiet import Company, watched
+from towpath.lab.bench.sharing import RATE, ReportStep
+from towpath.lab.bench.steps import Limit, Pace, Say, find_limit, observe
+from towpath.lab.bench.submission import LateSubmission, submit
 from towpath.lab.bench.workloads import CHANNELS, DELAY_US, MOST, STREAMS, WorkloadKind
 from towpath.plan import CarrierKinds
 from towpath.runtime.carriers import BatchDone
@@ -75,6 +78,12 @@ AGGREGATES = (
     "max(price) - min(price)",
 )
 HAVING = ("count(*) > 1", "max(price) > {x}", "avg(price) < 900")
+# By the kind of carrier that takes them; none of the shapes that are drawn has such a condition.
+UNSEEN = {
+    "filters": "SELECT channel, price FROM trades WHERE (channel * 7 + 3) % 11 = 5 AND price < 900",
+    "windows": "SELECT count(*) AS n FROM trades [RANGE 1 SECOND] WHERE (channel * 7 + 3) % 11 = 5",
+    "joins": "SELECT a.k FROM s1 [RANGE 9 SECONDS] AS a, s2 [RANGE 9 SECONDS] AS b WHERE a.k = b.k AND a.a * b.a > 5",
+}
 WINDOWS = ((2, 2), (5, 5), (10, 10), (4, 2), (6, 3), (10, 5))  # seconds: range and slide
 
 
@@ -124,20 +133,22 @@ def shapes(kinds: tuple[str, ...], seed: int = 1) -> Iterator[MixedShape]:
 
 
 class MixedQueries:
-    """Query n is of shape n / 5, and always the same."""
+    """Query n is always the same: of shape n / 5, or, with `most` shapes, of each of them in turn."""
 
-    def __init__(self, kinds: tuple[str, ...]) -> None:
+    def __init__(self, kinds: tuple[str, ...], most: int | None = None) -> None:
         self._shapes = shapes(kinds)
+        self._most = most
         self._drawn: list[MixedShape] = []
 
     def __call__(self, n: int) -> MixedShape:
-        while len(self._drawn) <= n // QUERIES_OF_A_SHAPE:
+        shape = n // QUERIES_OF_A_SHAPE if self._most is None else n % self._most
+        while len(self._drawn) <= shape:
             self._drawn.append(next(self._shapes))
-        return self._drawn[n // QUERIES_OF_A_SHAPE].filled(Random(n))
+        return self._drawn[shape].filled(Random(n))
 
 
-def workload(kinds: tuple[str, ...]) -> WorkloadKind:
-    queries = MixedQueries(kinds)
+def workload(kinds: tuple[str, ...], most: int | None = None) -> WorkloadKind:
+    queries = MixedQueries(kinds, most)
     return WorkloadKind(lambda n: sql(queries(n), n), lambda data, n: by_hand(queries(n), data, n))
 
 
@@ -206,6 +217,7 @@ class MixedPlan:
     setting: SparkSetting = SETTINGS[-1]
     carriers: CarrierKinds = CarrierKinds.AUTO
     patience_s: float = 300.0
+    running: int = 1000  # when a query of another shape is submitted
 
 
 QUICK = MixedPlan(
@@ -215,6 +227,7 @@ QUICK = MixedPlan(
     most=10,
     first_plain=1,
     most_plain=1,
+    running=10,
 )
 
 
@@ -231,6 +244,8 @@ class MixedReport:
     plain: Limit
     towpath: Limit
     started: ColdStart
+    unseen: LateSubmission  # a query of a shape that was never there before
+    company: Company
 
     def to_json(self) -> dict[str, Any]:
         both = {"plain": self.plain.n, "towpath": self.towpath.n}
@@ -240,6 +255,12 @@ class MixedReport:
             "start_s": round(self.started.seconds, 1),
             "carriers": self.started.carriers,
             "p95_s": None if self.towpath.best is None else round(self.towpath.best.p95, 2),
+            "unseen_shape": {
+                "running": self.unseen.running,
+                "triggers": self.unseen.triggers,
+                "carriers_started": self.unseen.carriers_started,
+            },
+            "machine": self.company.to_json(),
         }
 
 
@@ -247,17 +268,24 @@ def shapes_of(queries: int) -> int:
     return -(-queries // QUERIES_OF_A_SHAPE)
 
 
-def run(plan: MixedPlan, tell: Tell) -> MixedReport:
+def run(plan: MixedPlan, report: ReportStep) -> MixedReport:
+    with watched() as watch:
+        theirs, ours, started, unseen = _measure_all(plan, report)
+    return MixedReport(theirs, ours, started, unseen, watch.company())
+
+
+def _measure_all(plan: MixedPlan, report: ReportStep) -> tuple[Limit, Limit, ColdStart, LateSubmission]:
     log = Path(tempfile.gettempdir()) / f"towpath-bench-{os.getpid()}.log"
-    say = partial(tell, "mixed", "plain")
+    say = partial(report, "mixed", "plain")
     theirs = apart(plain_limit, plan, log=log, say=say)
     say(str(theirs))
-    say = partial(tell, "mixed", "towpath")
+    say = partial(report, "mixed", "towpath")
     ours = apart(towpath_limit, plan, log=log, say=say)
     started = apart(start, plan, ours.n, log=log, say=say)
+    unseen = apart(submit_unseen, plan, log=log, say=say)
     say(f"{ours} queries, {started.carriers} carriers")
     log.unlink()  # of use only when something failed
-    return MixedReport(theirs, ours, started)
+    return theirs, ours, started, unseen
 
 
 def plain_limit(plan: MixedPlan, say: Say) -> Limit:
@@ -271,6 +299,15 @@ def towpath_limit(plan: MixedPlan, say: Say) -> Limit:
     return find_limit(opened, plan.first, plan.most, plan.pace, say)
 
 
+def submit_unseen(plan: MixedPlan, say: Say) -> LateSubmission:
+    """One more query for a job that runs many, of a shape that none of them has."""
+    requests = shared.SharedRequests(workload(plan.kinds), say)
+    with shared.opened(requests, plan.rate, plan.cores, plan.carriers) as system:
+        system.grow_to(plan.running)
+        observe(system, plan.running, plan.pace, say)
+        return submit(system, plan.running, UNSEEN[plan.kinds[0]], say)
+
+
 def start(plan: MixedPlan, n: int, say: Say) -> ColdStart:
     """How long a new job with n queries takes until all of them are answered."""
     requests = shared.SharedRequests(workload(plan.kinds), say)
@@ -278,10 +315,15 @@ def start(plan: MixedPlan, n: int, say: Say) -> ColdStart:
     begin = time.monotonic()
     with shared.opened(requests, plan.rate, plan.cores, plan.carriers) as system:
         system.grow_to(n)
-        engine, answered = system.running.engine, set[str]()
-        while time.monotonic() - begin < plan.patience_s:
-            answered |= {e.carrier for e in engine.poll() if isinstance(e, BatchDone)}
-            if len(answered) == len(engine.carriers):
-                return ColdStart(time.monotonic() - begin, len(answered))
-            time.sleep(0.1)
-    raise RuntimeFailure(f"of {n:,} queries some had no micro-batch after {plan.patience_s:.0f} s")
+        return wait_for_first(system.running.engine, n, begin, plan.patience_s)
+
+
+def wait_for_first(engine: Engine, n: int, begin: float, patience_s: float) -> ColdStart:
+    """Until every carrier of n queries has done a micro-batch, counted from `begin`."""
+    answered = set[str]()
+    while time.monotonic() - begin < patience_s:
+        answered |= {e.carrier for e in engine.poll() if isinstance(e, BatchDone)}
+        if len(answered) == len(engine.carriers):
+            return ColdStart(time.monotonic() - begin, len(answered))
+        time.sleep(0.1)
+    raise RuntimeFailure(f"of {n:,} queries some had no micro-batch after {patience_s:.0f} s")

@@ -19,7 +19,7 @@ from towpath.spark.inputs import MOST_FILES
 from towpath.spark.node import NodeSettings, open_session
 
 MEMORY = "6g"
-TELL_EVERY = 5  # queries
+REPORT_EVERY = 5  # queries
 # Asking for progress costs time that the queries need, so they are asked seldom, and for no more than happened since.
 LOOK_S, PROGRESS_KEPT = 5.0, {"spark.sql.streaming.numRecentProgressUpdates": "10"}
 
@@ -94,7 +94,7 @@ class Plain:
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"q{number}")
             self._queries.append(run(rows, self._folder, f"q{number}", trigger_ms=1000))
             self._seen.append(-1)
-            if number % TELL_EVERY == TELL_EVERY - 1:
+            if number % REPORT_EVERY == REPORT_EVERY - 1:
                 self._say(f"{number + 1:,} of {n:,} queries started")
         self._feeder.start()  # after the first queries, or they would begin with a backlog
 

@@ -21,7 +21,7 @@ from towpath.lang import parse
 from towpath.plan import CarrierKinds
 from towpath.runtime.carriers import BatchDone
 
-TELL_EVERY = 2000  # queries
+REPORT_EVERY = 2000  # queries
 
 
 def job(folder: Path, data: Path, cores: int, trigger_ms: int, carriers: CarrierKinds = CarrierKinds.AUTO) -> Job:
@@ -43,7 +43,7 @@ class SharedRequests:
         while len(self._made) < n:
             number = len(self._made)
             self._made.append(Request(parse(self._kind.sql(number), self._catalog, f"q{number}"), NOW))
-            if number % TELL_EVERY == TELL_EVERY - 1:
+            if number % REPORT_EVERY == REPORT_EVERY - 1:
                 self._say(f"{number + 1:,} of {n:,} queries parsed")
         return self._made[:n]
 

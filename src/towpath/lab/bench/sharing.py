@@ -13,9 +13,10 @@ from typing import Any
 from towpath.lab.bench import plain, shared, single, submission
 from towpath.lab.bench.apart import apart
 from towpath.lab.bench.plain import SETTINGS, SparkSetting
+from towpath.lab.bench.quiet import Company, watched
 from towpath.lab.bench.single import Backlog, Single
 from towpath.lab.bench.steps import Limit, Measure, Pace, Say, find_limit, observe
-from towpath.lab.bench.submission import Late
+from towpath.lab.bench.submission import LateSubmission
 from towpath.lab.bench.workloads import KINDS
 
 RATE = 5000
@@ -68,7 +69,8 @@ class Comparison:
 class SharingReport:
     comparisons: dict[str, Comparison]
     singles: dict[str, Single]
-    late: Late
+    late: LateSubmission
+    company: Company
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -80,6 +82,7 @@ class SharingReport:
                 "seconds": round(self.late.seconds, 2),
                 "carriers_started": self.late.carriers_started,
             },
+            "machine": self.company.to_json(),
         }
 
 
@@ -103,31 +106,39 @@ def _measure(measure: Measure | None) -> dict[str, Any] | None:
     return {"p95_seconds": round(measure.p95, 2), "state_rows": measure.state_rows, "phases_ms": phases}
 
 
-Tell = Callable[[str, str, str], None]  # kind, column, text
+ReportStep = Callable[[str, str, str], None]  # kind, column, text
 
 
-def run(plan: SharingPlan, tell: Tell) -> SharingReport:
-    """Measures everything; `tell` hears every step."""
+def run(plan: SharingPlan, report: ReportStep) -> SharingReport:
+    """Measures everything; `report` hears every step."""
+    with watched() as watch:
+        comparisons, singles, late = _measure_all(plan, report)
+    return SharingReport(comparisons, singles, late, watch.company())
+
+
+def _measure_all(
+    plan: SharingPlan, report: ReportStep
+) -> tuple[dict[str, Comparison], dict[str, Single], LateSubmission]:
     log = Path(tempfile.gettempdir()) / f"towpath-bench-{os.getpid()}.log"
     comparisons, singles = {}, {}
     for kind in plan.kinds:
-        comparisons[kind] = _compare(kind, plan, log, tell)
-        say = partial(tell, kind, "single")
+        comparisons[kind] = _compare(kind, plan, log, report)
+        say = partial(report, kind, "single")
         singles[kind] = apart(single.compare, kind, plan.backlog, plan.rate, plan.cores, log=log, say=say)
         say(f"{singles[kind].ratio:.2f}")
-    say = partial(tell, "submit", "towpath")
+    say = partial(report, "submit", "towpath")
     late = apart(submission.submit_one, plan.running, plan.pace, plan.rate, plan.cores, log=log, say=say)
     say(f"{late.triggers} triggers, {late.carriers_started} carriers started")
     log.unlink()  # of use only when something failed
-    return SharingReport(comparisons, singles, late)
+    return comparisons, singles, late
 
 
-def _compare(kind: str, plan: SharingPlan, log: Path, tell: Tell) -> Comparison:
-    say = partial(tell, kind, "plain")
+def _compare(kind: str, plan: SharingPlan, log: Path, report: ReportStep) -> Comparison:
+    say = partial(report, kind, "plain")
     setting = _best_setting(kind, plan, log, say)
     theirs = apart(plain_limit, kind, setting, plan, log=log, say=say)
     say(str(theirs))
-    say = partial(tell, kind, "towpath")
+    say = partial(report, kind, "towpath")
     ours = apart(towpath_limit, kind, plan, log=log, say=say)
     say(str(ours))
     return Comparison(theirs, ours, setting.name)

@@ -89,7 +89,7 @@ def _towpath(kind: WorkloadKind, folder: Path, cores: int) -> float:
     work.mkdir()
     everything = shared.job(work, folder / "data", cores, TRIGGER_MS)
     query = parse(kind.sql(0), everything.catalog, "q0")
-    used = {i.stream: everything.streams[i.stream] for select in query.selects for i in select.inputs}
+    used = {name: everything.streams[name] for name in query.streams}
     # The query written by hand names the streams it needs, so this job has no others either.
     with start(replace(everything, streams=used)) as running:
         begin = time.monotonic()

@@ -19,7 +19,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Trigger:
-    """One micro-batch, as Spark's progress tells it."""
+    """One micro-batch, as Spark's progress reports it."""
 
     seconds: float
     rows: int

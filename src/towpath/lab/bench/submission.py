@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 from towpath.errors import RuntimeFailure
@@ -17,36 +18,37 @@ PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
-class Late:
+class LateSubmission:
     """How a late query fared."""
 
     running: int  # queries before it
-    triggers: int  # that ended until its first result was visible
+    triggers: int  # of a carrier, that ended until its first result was visible
     seconds: float
     carriers_started: int
 
 
-def submit_one(n: int, pace: Pace, rate: int, cores: int, say: Say) -> Late:
+def submit_one(n: int, pace: Pace, rate: int, cores: int, say: Say) -> LateSubmission:
     with opened(SharedRequests(KINDS["alerts"], say), rate, cores) as shared:
         shared.grow_to(n)
         observe(shared, n, pace, say)
-        say("submitting one more")
-        return _submit(shared, n)
+        return submit(shared, n, SQL, say)
 
 
-def _submit(shared: SharedJob, n: int) -> Late:
+def submit(shared: SharedJob, n: int, sql: str, say: Say) -> LateSubmission:
+    """To a job that runs n queries."""
+    say("submitting one more")
     running = shared.running
     shared.triggers()
     before = len(running.engine.carriers)
     begin = time.monotonic()
-    running.submit("late", SQL)
-    triggers = restarts = 0
+    running.submit("late", sql)
+    triggers, restarts = Counter[str](), 0
     while time.monotonic() - begin < PATIENCE_S:
         time.sleep(0.05)
         done = [e for e in running.engine.poll() if isinstance(e, BatchDone)]
-        triggers += len(done)
+        triggers.update(e.carrier for e in done)
         restarts += sum(e.first for e in done)
         if done and running.results("late").num_rows:
             started = len(running.engine.carriers) - before + restarts
-            return Late(n, triggers, time.monotonic() - begin, started)
+            return LateSubmission(n, max(triggers.values()), time.monotonic() - begin, started)
     raise RuntimeFailure(f"a query submitted to {n:,} running ones had no result after {PATIENCE_S:.0f} s")

@@ -1,7 +1,7 @@
 """The three workloads: the data, the standing queries as SQL, and the same queries written by hand for Spark.
 
 All kinds read one folder of Parquet files. `alerts` and `windows` see it as the stream trades, `joins` as 96 streams
-told apart by a column, as devices in one topic are.
+distinguished by a column, as devices in one topic are.
 """
 
 from __future__ import annotations

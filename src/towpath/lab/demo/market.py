@@ -66,17 +66,17 @@ class Market:
         return cls(market_queries(queries - rush), homes, greedy_queries(rush), seconds)
 
     @property
-    def rush_s(self) -> tuple[float, float]:
+    def peak_s(self) -> tuple[float, float]:
         """When the rush comes: not before the first, and by the second even if not all carriers have begun."""
         return self.seconds * 0.45, self.seconds * 0.55
 
     @property
-    def late_comers(self) -> list[str]:
+    def late_queries(self) -> list[str]:
         """The queries that are submitted while the market runs."""
         return list(self.queries)[-self._changes :]
 
     @property
-    def leavers(self) -> list[str]:
+    def leaving_queries(self) -> list[str]:
         """The queries that are withdrawn while the market runs, of all kinds."""
         early = list(self.queries)[: -self._changes]
         return early[1 :: len(early) // self._changes][: self._changes]
@@ -86,7 +86,7 @@ class Market:
         return max(1, len(self.queries) // CHANGED_SHARE)
 
     def job(self, store: Path, cores: int) -> Job:
-        later = set(self.late_comers)
+        later = set(self.late_queries)
         early = {
             name: QueryDef.model_validate({"sql": sql, "node": self.homes[name]})
             for name, sql in self.queries.items()

@@ -24,7 +24,7 @@ from towpath.control.state.fence import UNDECIDED, MoveStep
 from towpath.control.state.records import MoveRecord
 from towpath.job import QueryDef
 from towpath.lab.demo.market import RUSHED, Market
-from towpath.lab.demo.memory import resident_bytes
+from towpath.lab.usage import resident_bytes
 from towpath.results import Part, read
 from towpath.runtime.carriers import CarrierEvent
 from towpath.schema import Catalog
@@ -83,7 +83,7 @@ class Punctuality:
             self.most_behind_s = max(self.most_behind_s, behind_s)
 
 
-class Play:
+class DemoRun:
     def __init__(self, market: Market, store: Path, cores: int, started: float) -> None:
         """Starts Spark and everything; `started` says when the user did."""
         self._market = market
@@ -118,12 +118,12 @@ class Play:
             left = self._begun + second - time.monotonic()
             self._running.run(seconds=max(0.0, left), stopped=stopped, watch=watch)
 
-        earliest, latest = self._market.rush_s
+        earliest, latest = self._market.peak_s
         run_until(earliest)
         run_until(latest, begun)  # a slow machine is given time to start everything before the rush
         # Together: a policy begins anew when queries have come or gone, and then has to see for a while what they do.
         self._change_queries()
-        self._rush()
+        self._peak()
         run_until(self._market.seconds)
         run_until(self._market.seconds + ARRIVING_S, arrived)
 
@@ -148,7 +148,7 @@ class Play:
             tuple(self._nodes()),
             sum(move.step in UNDECIDED for move in moves),
             sum(move.step in (MoveStep.DRAINING, MoveStep.DONE) for move in moves),
-            tuple(self._told(move) for move in moves[-SHOWN_MOVES:]),
+            tuple(self._move_text(move) for move in moves[-SHOWN_MOVES:]),
             elapsed_s,
             events,
             rate,
@@ -164,7 +164,7 @@ class Play:
         for node in situation.cores:
             yield NodeFigures(node, places[node], situation.load(node))
 
-    def _told(self, move: MoveRecord) -> str:
+    def _move_text(self, move: MoveRecord) -> str:
         state = self._running.engine.controller.state
         source, target = state.fragments[move.source], state.fragments[move.target]
         here, there = (state.carriers[f.carrier].node for f in (source, target))
@@ -191,16 +191,16 @@ class Play:
         with self._market.recorded() as recorded:
             yield from check(Reader(self._store), self._running.job.catalog, recorded)
 
-    def _rush(self) -> None:
+    def _peak(self) -> None:
         rush = {name: {"sql": sql, "node": RUSHED, "from": "now"} for name, sql in self._market.rush.items()}
         self._running.submit_all({name: QueryDef.model_validate(query) for name, query in rush.items()})
         self._submitted += len(rush)
 
     def _change_queries(self) -> None:
-        for name in self._market.late_comers:
+        for name in self._market.late_queries:
             self._running.submit(name, self._market.queries[name])
             self._submitted += 1
-        for name in self._market.leavers:
+        for name in self._market.leaving_queries:
             self._running.withdraw(name)
             self._withdrawn += 1
 

@@ -23,7 +23,7 @@ from towpath.lab.reproduce.report import (
     Statement,
     Table,
     Topologies,
-    Topology,
+    TopologyPicture,
     silent,
 )
 
@@ -39,7 +39,7 @@ __all__ = [
     "Statement",
     "Table",
     "Topologies",
-    "Topology",
+    "TopologyPicture",
     "available",
     "get",
     "silent",

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from towpath.lab.reproduce.report import Bars, Lines, Plot, Topologies, Topology
+from towpath.lab.reproduce.report import Bars, Lines, Plot, Topologies, TopologyPicture
 
 SIZE = (7.0, 4.0)  # inches
 PICTURE = 2.4  # of each side of a topology
@@ -84,7 +84,7 @@ def _topologies(plot: Topologies) -> Figure:
     return drawn
 
 
-def _topology(axes: Axes, picture: Topology) -> None:
+def _topology(axes: Axes, picture: TopologyPicture) -> None:
     """Sources as circles around the nodes, which are triangles: green, yellow or red by their stress."""
     at = {**_ring([s[0] for s in picture.sources], 1.0), **_ring([n[0] for n in picture.nodes], 0.5)}
     axes.set_title(picture.title, fontsize="small")

@@ -98,7 +98,7 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Topology:
+class TopologyPicture:
     """Who sends to whom. Sizes and widths are shares of the largest that a picture draws."""
 
     title: str
@@ -111,7 +111,7 @@ class Topology:
 class Topologies:
     title: str
     columns: int
-    pictures: tuple[Topology, ...]
+    pictures: tuple[TopologyPicture, ...]
 
 
 Plot = Lines | Bars | Topologies

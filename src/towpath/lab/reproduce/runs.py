@@ -52,7 +52,7 @@ def run_all(measure: Callable[[Case], Seen], cases: Sequence[Case], progress: Pr
     """What `measure` answers for each case, in the order of the cases. Both must be picklable."""
     workers = min(_processors(), len(cases))
     if workers <= 1:
-        return [_told(measure(case), n, len(cases), progress) for n, case in enumerate(cases, start=1)]
+        return [_counted(measure(case), n, len(cases), progress) for n, case in enumerate(cases, start=1)]
     # spawn: a fork would copy locks that threads hold. Ctrl-C is the business of the process that waits here.
     with ProcessPoolExecutor(
         workers,
@@ -62,14 +62,14 @@ def run_all(measure: Callable[[Case], Seen], cases: Sequence[Case], progress: Pr
     ) as pool:
         try:
             answers = pool.map(measure, cases)
-            return [_told(seen, n, len(cases), progress) for n, seen in enumerate(answers, start=1)]
+            return [_counted(seen, n, len(cases), progress) for n, seen in enumerate(answers, start=1)]
         except BaseException:
             for child in multiprocessing.active_children():
                 child.terminate()  # else leaving the pool would wait for simulations that nobody wants
             raise
 
 
-def _told(seen: Seen, number: int, of: int, progress: Progress) -> Seen:
+def _counted(seen: Seen, number: int, of: int, progress: Progress) -> Seen:
     progress(f"{number} of {of} simulations", number / of)
     return seen
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from towpath.lab.sim.encode import NO_JOINS, Joins, Service, Services, WindowJoin
+from towpath.lab.sim.encode import NO_JOINS, Joins, Service, Services, StatefulJoin
 from towpath.lab.sim.faults import Crash, Cut, Drift, Fault, drift, random_walk
 from towpath.lab.sim.moves import Protocol
 from towpath.lab.sim.outcome import SimulationOutcome
@@ -26,7 +26,7 @@ __all__ = [
     "Services",
     "Simulation",
     "SimulationOutcome",
-    "WindowJoin",
+    "StatefulJoin",
     "bursts",
     "drift",
     "random_walk",

@@ -21,7 +21,7 @@ Services = Service | Mapping[str, Service]  # of all operators, or by operator; 
 
 
 @dataclass(frozen=True)
-class WindowJoin:
+class StatefulJoin:
     """A join whose cost follows from its state (eq. 3.3 of D-CAPE), and not from its stated cost.
 
     What is too old for the other side is dropped when the other side moves on in event time. So the state grows when
@@ -38,7 +38,7 @@ class WindowJoin:
         return self.window / BUCKETS
 
 
-Joins = Mapping[str, WindowJoin]  # by operator
+Joins = Mapping[str, StatefulJoin]  # by operator
 NO_JOINS: Joins = {}
 BUCKETS = 20  # of a window: the state is dropped a twentieth of a window at a time
 

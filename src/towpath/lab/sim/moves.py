@@ -2,7 +2,7 @@
 
 Every parcel carries the version of the placement by which it was sent, and a place takes in an interval of versions. So
 a tuple is processed at exactly one of the two places, and the old one is done when whatever was sent to it by older
-versions is: an errand on the heels of that tells.
+versions is: an errand on the heels of that finds out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a simulation tells: what happened window by window, and the sums. docs/design/simulator.md names all columns."""
+"""What a simulation reports: what happened in each window, and the sums. docs/design/simulator.md names all columns."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ class Batch:
 
     def _database(self, query: Query, *, settled: bool) -> duckdb.DuckDBPyConnection:
         """`settled`: a filter has all rows; else it has only those that nobody can have missed."""
-        classes = {self._recording.catalog[i.stream].schema_class for s in query.selects for i in s.inputs}
-        if any(select.window is not None or len(select.inputs) > 1 for select in query.selects):
+        classes = {self._recording.catalog[i].schema_class for i in query.streams}
+        if any(select.window is not None or len(select.inputs) > 1 for select in query.everything):
             groups = frozenset([frozenset(classes)])
         else:
             groups = frozenset() if settled else frozenset(frozenset([one]) for one in classes)

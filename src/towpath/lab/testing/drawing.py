@@ -24,11 +24,11 @@ def random_streams(rng: Random) -> Recording:
     return with_late_rows(rng, recording) if kind < 6 else in_turns(rng, recording)
 
 
-def plain_workload(seed: int) -> Workload:
+def plain_workload(seed: int, shape: Callable[[Random, Catalog], Shape] = random_shape) -> Workload:
     """For tests that disturb the job: nothing is late, and queries only come and go."""
     rng = Random(seed)
     recording = random_recording(rng)
-    shapes = random_shapes(rng, recording.catalog)
+    shapes = random_shapes(rng, recording.catalog, shape)
     count, phases = rng.randint(1, MOST_QUERIES), len(recording.chunks)
     submissions = [plain_submission(rng, rng.choice(shapes), phases) for _ in range(count)]
     return with_carriers(rng, Workload(recording, named(submissions)))

@@ -38,7 +38,7 @@ def _with_new_stream(workload: Workload, stream: str, phase: int) -> Workload:
 
     def reads(query: DrawnQuery) -> bool:
         parsed = [parse(sql, workload.recording.catalog) for _, sql in query.texts]
-        return any(i.stream == stream for one in parsed for select in one.selects for i in select.inputs)
+        return any(stream in one.streams for one in parsed)
 
     def after(query: DrawnQuery) -> DrawnQuery:
         return DrawnQuery(query.sql, phase, sink=query.sink, start=query.start)

@@ -37,7 +37,7 @@ class Lateness:
         return min(cuts)
 
     def take(self, *times_us: Sequence[int]) -> list[list[bool]]:
-        """The event times of one micro-batch, of each input; tells which of them are in time."""
+        """The event times of one micro-batch, of each input; says which of them are in time."""
         cut = self.cut_us
         found = [[cut is None or time >= cut for time in times] for times in times_us]
         for n, times in enumerate(times_us):

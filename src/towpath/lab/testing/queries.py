@@ -140,6 +140,65 @@ def random_cuttable_shape(rng: Random, catalog: Catalog) -> Shape:
     return rng.choice((_aggregate_of_join, _aggregate_of_derived))(rng, catalog)
 
 
+def random_shape_over_views(rng: Random, catalog: Catalog) -> Shape:
+    """What is computed of windows: filtered, computed of once more, or joined with its stream or with other windows."""
+    kinds = (_filter_of_view, _aggregate_of_view, _aggregate_of_view, _join_with_view, _join_of_views)
+    return rng.choice(kinds)(rng, catalog)
+
+
+def _view(rng: Random, stream: Stream) -> tuple[SelectShape, list[Type]]:
+    """Windows of one stream by its key, c0, and the types of what comes out."""
+    columns = _columns_of(stream, 0)
+    numbers = [(text, type_) for text, type_ in columns if type_.numeric]
+    text, type_ = rng.choice(numbers)
+    aggregates = [("count(*)", Type.BIGINT), (f"max({text})", type_), ("window_start", Type.TIMESTAMP)]
+    aggregates = rng.sample(aggregates, rng.randint(1, len(aggregates)))
+    key_type = next(type_ for text, type_ in columns if text == "@0.k")
+    conditions = _conditions(rng, columns, rng.randint(0, 1))
+    items = ("@0.k", *(text for text, _ in aggregates))
+    having = rng.choice(((), ("count(*) > $small",)))
+    window = InputShape(stream.name, rng.choice(WINDOWS[:-1]))
+    select = SelectShape(items, (window,), conditions=conditions, group_by=("@0.k",), having=having)
+    return select, [key_type, *(type_ for _, type_ in aggregates)]
+
+
+def _columns_of_view(types: Sequence[Type], number: int) -> list[tuple[str, Type]]:
+    named = [(f"@{number}.c{n}", type_) for n, type_ in enumerate(types)]
+    return [*named, (f"@{number}.result_time", Type.TIMESTAMP)]
+
+
+def _filter_of_view(rng: Random, catalog: Catalog) -> Shape:
+    view, types = _view(rng, _random_stream(rng, catalog))
+    columns = _columns_of_view(types, 0)
+    return Shape((SelectShape(_items(rng, columns), (InputShape(view),), (), _conditions(rng, columns, 1)),))
+
+
+def _aggregate_of_view(rng: Random, catalog: Catalog) -> Shape:
+    """In some, of an aggregate of an aggregate."""
+    view, types = _view(rng, _random_stream(rng, catalog))
+    if rng.random() < 0.4:
+        inner = (InputShape(view, rng.choice(WINDOWS[:3])),)
+        view, types = SelectShape(("@0.c0", "count(*)"), inner, group_by=("@0.c0",)), [types[0], Type.BIGINT]
+    inputs = (InputShape(view, rng.choice(WINDOWS)),)
+    return Shape((_grouped(rng, _columns_of_view(types, 0), inputs),))
+
+
+def _join_with_view(rng: Random, catalog: Catalog) -> Shape:
+    stream = _random_stream(rng, catalog)
+    view, types = _view(rng, stream)
+    columns = [*_columns_of(stream, 0), *_columns_of_view(types, 1)]
+    ranges = [f"[RANGE {rng.choice(('1 MS', '2 SECONDS', '5 SECONDS'))}]" for _ in range(2)]
+    inputs = (InputShape(stream.name, ranges[0]), InputShape(view, ranges[1]))
+    return Shape((SelectShape(_items(rng, columns), inputs, ("@0.k = @1.c0",), _conditions(rng, columns, 1)),))
+
+
+def _join_of_views(rng: Random, catalog: Catalog) -> Shape:
+    (left, left_types), (right, right_types) = (_view(rng, _random_stream(rng, catalog)) for _ in range(2))
+    columns = [*_columns_of_view(left_types, 0), *_columns_of_view(right_types, 1)]
+    inputs = (InputShape(left, "[RANGE 5 SECONDS]"), InputShape(right, f"[RANGE {rng.choice(('1 MS', '5 SECONDS'))}]"))
+    return Shape((SelectShape(_items(rng, columns), inputs, ("@0.c0 = @1.c0",), _conditions(rng, columns, 1)),))
+
+
 def _filter(rng: Random, catalog: Catalog) -> Shape:
     stream = _random_stream(rng, catalog)
     columns = _columns_of(stream, 0)

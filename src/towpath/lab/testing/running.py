@@ -100,7 +100,7 @@ def run(
 def finish(running: Towpath, workload: Workload, folder: Path, shown: dict[str, list[pa.Table]]) -> ComparisonOutcome:
     waiting = held_back(running, workload) if workload.recording.idle_after_ms else {}
     running.drain()
-    sinks = {name: sunk(folder, name, running) for name, query in workload.queries.items() if query.sink}
+    sinks = {name: sink_rows(folder, name, running) for name, query in workload.queries.items() if query.sink}
     return compare(running, workload, shown, sinks, waiting)
 
 
@@ -167,7 +167,7 @@ def settle(running: Towpath) -> None:
         running.poll()
 
 
-def sunk(folder: Path, query: str, running: Towpath) -> pa.Table:
+def sink_rows(folder: Path, query: str, running: Towpath) -> pa.Table:
     schema = running.results(query).schema
     files = sorted((folder / "sinks" / query).glob("[!.]*.parquet"))
     return pa.concat_tables([schema.empty_table(), *(pq.read_table(file).cast(schema) for file in files)])

@@ -49,7 +49,7 @@ def held_back(running: Towpath, workload: Workload) -> dict[str, Difference]:
         for name, query in workload.queries.items()
         if query.submit == 0
         and query.goes_on
-        and all(select.window is None for select in parse(query.sql, catalog).selects)
+        and all(select.window is None for select in parse(query.sql, catalog).everything)
     }
     end = time.monotonic() + PATIENCE_S
     while True:

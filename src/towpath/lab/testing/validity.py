@@ -13,7 +13,7 @@ from math import inf
 from towpath.lab.testing.recording import Recording
 from towpath.lab.testing.workload import DrawnQuery
 from towpath.lang import parse
-from towpath.lang.query import Query
+from towpath.lang.query import Query, Select
 from towpath.verify.answer import AnswerVersion, Validity
 
 
@@ -55,12 +55,12 @@ def _gap(versions: Sequence[AnswerVersion]) -> str | None:
 
 def _earliest_us(recording: Recording, query: DrawnQuery, select: int) -> float:
     """Above all that was known of the streams of a SELECT."""
-    read = parse(query.sql, recording.catalog).selects[select].inputs
-    return _newest_us(recording, sorted({i.stream for i in read}), query.submit) + 1
+    parsed = parse(query.sql, recording.catalog)
+    return _newest_us(recording, sorted(parsed.streams_of(parsed.selects[select])), query.submit) + 1
 
 
 def _latest_us(recording: Recording, asked: DrawnQuery) -> float | None:
-    """None: it may be that it never begins, since some stream that it is read with has nothing more to tell."""
+    """None: it may be that it never begins, since some stream that it is read with has nothing more to come."""
     query = parse(asked.sql, recording.catalog)
     read = {recording.catalog[name].schema_class for name in _streams(query)}
     names = [name for name, stream in recording.catalog.items() if stream.schema_class in read]
@@ -73,7 +73,7 @@ def _latest_us(recording: Recording, asked: DrawnQuery) -> float | None:
 
 
 def _streams(query: Query) -> list[str]:
-    return sorted({i.stream for select in query.selects for i in select.inputs})
+    return sorted(query.streams)
 
 
 def _newest_us(recording: Recording, names: list[str], phases: int) -> float:
@@ -82,5 +82,8 @@ def _newest_us(recording: Recording, names: list[str], phases: int) -> float:
 
 
 def _reach_us(query: Query) -> int:
-    windows = [select.window.range_us for select in query.selects if select.window]
-    return max([0, *windows]) + max(i.range_us or 0 for select in query.selects for i in select.inputs)
+    def reach_us(select: Select) -> int:
+        return (select.window.range_us if select.window else 0) + max(i.range_us or 0 for i in select.inputs)
+
+    # At most one above the other.
+    return sum(reach_us(view.select) for view in query.views) + max(reach_us(select) for select in query.selects)

@@ -63,7 +63,7 @@ def _new_names(plan: LogicalOperator, catalog: Catalog) -> Names:
 
 
 def _candidates(inputs: tuple[Scan, ...], links: list[exp.Expression], catalog: Catalog) -> list[Names]:
-    """All namings that keep to the order of what can be told of each input by itself."""
+    """All namings that keep to the order of what is known of each input by itself."""
 
     def alone(scan: Scan) -> tuple[object, ...]:
         seen = sorted(_seen_from(c, scan.alias) for c in links if scan.alias in aliases_in(c))

@@ -4,13 +4,12 @@ Every node has an agent that reports to its manager what changed; a manager turn
 suggestions, and those that stand the test into moves. A manager is to the one above it what an agent is to it.
 
     agent       what runs on a node                      monitor      the statistics table
-    manager     the actor that joins the rest            decision     Algorithm 5
+    manager     the actor that joins the rest            decision     Algorithm 5, valid plans
     costs/      cost models, one a file                  reallocation Algorithm 6
     redistribution/   which fragments go where, one a file
-    validity    the query plan manager                   connections  Algorithm 4
-    properties  open descriptions                        messages     what is sent, and its size
-    tiers       who manages whom                         relay        requests between tiers
-    upwards     what a manager tells the one above
+    properties  open descriptions                        connections  Algorithm 4
+    tiers       who manages whom                         messages     what is sent, and its size
+    upwards     what a manager reports to the one above  relay        requests between tiers
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What runs on a node for its manager: it reports, and does what it is told about connections."""
+"""What runs on a node for its manager: it reports, and does what it is asked to do about connections."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from towpath.policies.dcape.messages import (
     Configure,
     Configured,
-    Done,
     LoadReport,
     Message,
+    RequestsDone,
     WorkRequest,
     WorkRequests,
     size,
@@ -36,7 +36,7 @@ class Agent:
                 for request in requests:
                     self._connect(request)
                 here = tuple((r.fragment, self.address) for r in requests if r.verb in ("prepare", "release"))
-                return [self._send(Done(origin, number, here))]
+                return [self._send(RequestsDone(origin, number, here))]
             case _:
                 return []
 

@@ -11,7 +11,7 @@ from towpath.policies.dcape.messages import WorkRequest
 
 
 @dataclass(frozen=True)
-class Ends:
+class Neighbours:
     """The neighbours of one fragment. Parents read it, children are read by it, as D-CAPE calls them."""
 
     parents: tuple[str, ...]
@@ -39,7 +39,7 @@ class Wiring:
                 self.readers.setdefault(flow.producer, []).append(flow.consumer)
         self.roots = frozenset(root for roots in results(problem).values() for root in roots)
         self.ends = {
-            f.name: Ends(
+            f.name: Neighbours(
                 tuple(parents[f.name]),
                 tuple(children[f.name]),
                 tuple(streams[f.name]),

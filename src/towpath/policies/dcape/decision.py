@@ -1,9 +1,10 @@
-"""The decision maker: Algorithm 5."""
+"""The decision maker (Algorithm 5), and the query plan manager that says whether a distribution may be used."""
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -14,8 +15,8 @@ from towpath.errors import Mistake, PolicyError
 from towpath.policies.dcape import costs, redistribution
 from towpath.policies.dcape.known import CostTable, Known, ProcessorLimits, Suggestion
 from towpath.policies.dcape.options import Options
-from towpath.policies.dcape.validity import faults
 
+Row = tuple[str, str]  # a fragment and its processor: a line of the distribution table
 Suggest = Callable[[CostTable, Mapping[str, float], Known, ProcessorLimits], Iterator[Suggestion]]
 
 
@@ -55,10 +56,21 @@ class DecisionMaker:
         return Decided(tuple(moves), tuple(refused))
 
 
-def _rows(table: Mapping[str, str], moves: list[Suggestion]) -> list[tuple[str, str]]:
+def _rows(table: Mapping[str, str], moves: list[Suggestion]) -> list[Row]:
     """The distribution table after some moves; one that is moved twice stands there twice."""
     kept = [(fragment, at) for fragment, at in table.items() if all(m.fragment != fragment for m in moves)]
     return kept + [(move.fragment, move.target) for move in moves]
+
+
+def faults(rows: Sequence[Row], fragments: Iterable[str], alive: Collection[str]) -> list[str]:
+    """Every fragment must be there exactly once, on a processor that is alive; all that is wrong, in words."""
+    count = Counter(fragment for fragment, _ in rows)
+    wanted = dict.fromkeys(fragments)
+    found = [f"{fragment} is nowhere" for fragment in wanted if not count[fragment]]
+    found += [f"{fragment} is there {n} times" for fragment, n in count.items() if n > 1]
+    found += [f"{fragment} is not in any plan" for fragment in count if fragment not in wanted]
+    found += [f"{processor} of {fragment} is not alive" for fragment, processor in rows if processor not in alive]
+    return found
 
 
 def _named(folder: ModuleType, option: str, name: str) -> Any:

@@ -21,7 +21,7 @@ class Known:
     table: Mapping[str, str]  # fragment -> processor: a node, or the manager of some
     descriptions: Descriptions
     alive: tuple[str, ...]
-    told: Mapping[str, float] = field(default_factory=dict)  # of fragments that managers below have: what they cost
+    reported: Mapping[str, float] = field(default_factory=dict)  # of fragments that managers below have: what they cost
     others: Mapping[str, float] = field(default_factory=dict)  # what those cost that a manager below did not name
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # the nodes of managers below
 
@@ -93,8 +93,8 @@ class ProcessorLimits:
     def _may_leave(self, known: Known, fragment: str) -> bool:
         if fragment in self.held or fragment in known.problem.pinned:
             return False
-        if fragment in known.told:
-            return known.told[fragment] > 0  # a manager below names only what may leave it
+        if fragment in known.reported:
+            return known.reported[fragment] > 0  # a manager below names only what may leave it
         operators = known.problem.fragment[fragment].operators
         wanted = self.options.eligible_operators
         if wanted and fragment not in wanted and not any(o.name in wanted for o in operators):

@@ -12,10 +12,10 @@ from towpath.policies.dcape.known import Known, ProcessorLimits, Suggestion
 from towpath.policies.dcape.messages import (
     Configure,
     Configured,
-    Done,
     LoadReport,
     Message,
     Refused,
+    RequestsDone,
     WorkRequests,
     size,
 )
@@ -23,7 +23,7 @@ from towpath.policies.dcape.monitor import LoadMonitor, Row
 from towpath.policies.dcape.mover import ANSWER, Mover
 from towpath.policies.dcape.options import Options
 from towpath.policies.dcape.post import Answer, Post
-from towpath.policies.dcape.properties import Change, Descriptions, describe
+from towpath.policies.dcape.properties import Descriptions, PropertyChange, describe
 from towpath.policies.dcape.relay import Relay
 from towpath.policies.dcape.tiers import Tier, aggregated
 from towpath.policies.dcape.upwards import Upwards
@@ -154,13 +154,13 @@ class Manager:
                 return self._take(at, sender, changes)
             case WorkRequests():
                 return self._asked(sender, message)
-            case Done() | Refused():
+            case RequestsDone() | Refused():
                 answer = self._post.answered(sender, message)
                 return [] if answer is None else self._all_answered(at, answer)
             case _:
                 return []
 
-    def _take(self, at: float, sender: Address, changes: tuple[Change, ...]) -> list[PolicyInstruction]:
+    def _take(self, at: float, sender: Address, changes: tuple[PropertyChange, ...]) -> list[PolicyInstruction]:
         valid = [c for c in changes if self._may_say(sender, c)]
         self._monitor.take(at, valid)
         left = [c.value for c in valid if (c.kind, c.property) == ("processor", "cpu")]
@@ -168,7 +168,7 @@ class Manager:
             return self._lost(at, sender)  # a manager whose nodes are all gone
         return self._joined(sender) if left else []
 
-    def _may_say(self, sender: Address, change: Change) -> bool:
+    def _may_say(self, sender: Address, change: PropertyChange) -> bool:
         """Of a fragment only the word of the processor that has it counts: the old one may still be draining it."""
         if change.kind == "processor":
             return change.subject == sender

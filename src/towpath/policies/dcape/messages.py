@@ -1,6 +1,6 @@
 """What managers and agents send each other, and what it takes on the wire.
 
-Names travel once, with the configuration; afterwards everything is told by number, and only what changed is told. All
+Names travel once, with the configuration; afterwards everything goes by number, and only what changed is sent. All
 requests of one step to one receiver go in one message.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from towpath.policies.dcape.properties import Change
+from towpath.policies.dcape.properties import PropertyChange
 
 HEADER = 16  # bytes: what kind of message, whose, and how many entries
 CHANGE = 12  # subject and property in 4 bytes, value in 8
@@ -19,7 +19,7 @@ CONFIGURED = 48  # a property or an operator with its name
 PLACE = 8  # a fragment and its node
 
 # Table 4.1 (requests to a processor), with `prepare` and `release` for both ends of a move. `hold` is for managers: a
-# neighbour of what is moved stays where it is until it is told to stop sending or receiving.
+# neighbour of what is moved stays where it is until it is asked to stop sending or receiving.
 Verb = Literal[
     "prepare",
     "activate",
@@ -47,7 +47,7 @@ class Configured:
 
 @dataclass(frozen=True)
 class LoadReport:
-    changes: tuple[Change, ...]
+    changes: tuple[PropertyChange, ...]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class WorkRequests:
 
 
 @dataclass(frozen=True)
-class Done:
+class RequestsDone:
     origin: str
     number: int
     hosts: tuple[tuple[str, str], ...] = ()  # fragments that were to be prepared, released or held, and their nodes
@@ -81,7 +81,7 @@ class Refused:
     reason: str
 
 
-Message = Configure | Configured | LoadReport | WorkRequests | Done | Refused
+Message = Configure | Configured | LoadReport | WorkRequests | RequestsDone | Refused
 
 
 def size(message: Message) -> int:
@@ -92,7 +92,7 @@ def size(message: Message) -> int:
             return HEADER + CHANGE * len(changes)
         case WorkRequests(_, _, requests):
             return HEADER + REQUEST * len(requests)
-        case Done(_, _, hosts):
+        case RequestsDone(_, _, hosts):
             return HEADER + PLACE * len(hosts)
         case Refused(_, _, reason):
             return HEADER + len(reason.encode())

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from towpath.placement.cluster import Property
 from towpath.placement.statistics import Statistics
-from towpath.policies.dcape.properties import Change, Descriptions
+from towpath.policies.dcape.properties import Descriptions, PropertyChange
 
 Row = tuple[float, str, str, str, Property]  # when it was reported, and the change
 
@@ -20,14 +20,14 @@ class Increments:
         self._tolerance = tolerance
         self._sent: dict[tuple[str, str, str], Property] = {}
 
-    def of(self, changes: Iterable[Change]) -> tuple[Change, ...]:
+    def of(self, changes: Iterable[PropertyChange]) -> tuple[PropertyChange, ...]:
         return tuple(change for change in changes if self._passes(change))
 
     def forget(self) -> None:
         """Everything is new again."""
         self._sent.clear()
 
-    def _passes(self, change: Change) -> bool:
+    def _passes(self, change: PropertyChange) -> bool:
         key = (change.kind, change.subject, change.property)
         if key in self._sent and _alike(self._sent[key], change.value, self._tolerance):
             return False
@@ -43,13 +43,13 @@ def _alike(before: Property, now: Property, tolerance: float) -> bool:
     return abs(now - before) <= tolerance * max(abs(before), abs(now))
 
 
-def changes_of(statistics: Statistics) -> Iterator[Change]:
+def changes_of(statistics: Statistics) -> Iterator[PropertyChange]:
     for node, measured in statistics.nodes.items():
         for name, value in asdict(measured).items():
-            yield Change("processor", node, name, value)
+            yield PropertyChange("processor", node, name, value)
     for operator, seen in statistics.operators.items():
         for name, value in asdict(seen).items():
-            yield Change("operator", operator, name, value)
+            yield PropertyChange("operator", operator, name, value)
 
 
 class LoadMonitor:
@@ -59,7 +59,7 @@ class LoadMonitor:
         self.descriptions = descriptions
         self.history: deque[Row] = deque(maxlen=history)
 
-    def take(self, at: float, changes: Iterable[Change]) -> None:
+    def take(self, at: float, changes: Iterable[PropertyChange]) -> None:
         for change in changes:
             self.descriptions.apply(change)
             self.history.append((at, change.kind, change.subject, change.property, change.value))

@@ -23,5 +23,5 @@ class Options:
     patience: float = 5.0  # seconds after which one that does not answer is taken for dead
     fan_out: int = 0  # processors below one manager, and managers below one above; 0 is one for all
     group_by: str = ""  # a property of nodes, as site: those of equal value share a manager; empty is neighbours
-    offers: int = 8  # fragments that a manager tells the one above the costs of, each; all others in sum
+    offers: int = 8  # fragments whose costs a manager reports to the one above, each; all others in sum
     history: int = 100_000  # reported values that are kept for the export

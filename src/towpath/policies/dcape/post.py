@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from towpath.policies.dcape.messages import Done, Refused, WorkRequests, size
+from towpath.policies.dcape.messages import Refused, RequestsDone, WorkRequests, size
 from towpath.policies.dcape.reallocation import Bundles
 from towpath.runtime.actors import Address, Send
 
@@ -43,7 +43,7 @@ class Post:
             sent.append(Send(receiver, message, size(message)))
         return sent
 
-    def answered(self, sender: Address, message: Done | Refused) -> Answer | None:
+    def answered(self, sender: Address, message: RequestsDone | Refused) -> Answer | None:
         key = (message.origin, message.number)
         waiting = self._waiting.get(key)
         if waiting is None:  # it was given up meanwhile

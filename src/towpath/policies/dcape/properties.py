@@ -18,7 +18,7 @@ Description = dict[str, Property]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PropertyChange:
     """One property with a new value: the increments that are sent at run time."""
 
     kind: PropertyKind
@@ -34,7 +34,7 @@ class Descriptions:
     operators: dict[str, Description] = field(default_factory=dict)
     fragments: dict[str, Description] = field(default_factory=dict)
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: PropertyChange) -> None:
         tables = {
             "processor": self.processors,
             "plan": self.plans,
@@ -44,7 +44,7 @@ class Descriptions:
         tables[change.kind].setdefault(change.subject, {})[change.property] = change.value
 
     def processor(self, name: str, property: str) -> float:
-        """A number; 0 as long as nobody has told it."""
+        """A number; 0 as long as nobody has reported it."""
         return _number(self.processors.get(name, {}).get(property, 0.0))
 
     def operator(self, name: str, property: str) -> float:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from towpath.policies.dcape.connections import Ends
+from towpath.policies.dcape.connections import Neighbours
 from towpath.policies.dcape.known import Suggestion
 from towpath.policies.dcape.messages import Verb, WorkRequest
 from towpath.runtime.actors import Address, Move
@@ -31,7 +31,7 @@ Route = Callable[[str], Address | None]  # to whom requests about a fragment go
 @dataclass
 class Reallocation:
     wanted: Suggestion
-    ends: Ends
+    ends: Neighbours
     state: ReallocationState = "preparing"
     source: str = ""  # the nodes themselves, where source and target of `wanted` may be managers
     target: str = ""

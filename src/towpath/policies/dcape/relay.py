@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from towpath.policies.dcape.connections import Wiring
 from towpath.policies.dcape.distribution import Distribution
-from towpath.policies.dcape.messages import Done, Refused, WorkRequest, WorkRequests, size
+from towpath.policies.dcape.messages import Refused, RequestsDone, WorkRequest, WorkRequests, size
 from towpath.policies.dcape.post import Answer, Post
 from towpath.policies.dcape.reallocation import Bundles
 from towpath.runtime.actors import Address, Send
@@ -40,7 +40,7 @@ class Relay:
             if sender == self.parent:
                 self.distribution.took(message.origin, request)
         if not bundles:
-            return [_sent(sender, Done(message.origin, message.number, tuple(known.items())))]
+            return [_sent(sender, RequestsDone(message.origin, message.number, tuple(known.items())))]
         return self.post.send((message.origin, message.number), sender, bundles, {self.address: known})
 
     def answered(self, answer: Answer) -> Send:
@@ -48,7 +48,7 @@ class Relay:
         if answer.reasons:
             return _sent(answer.reply_to, Refused(*answer.key, "; ".join(answer.reasons)))
         hosts = {fragment: host for found in answer.hosts.values() for fragment, host in found.items()}
-        return _sent(answer.reply_to, Done(*answer.key, tuple(hosts.items())))
+        return _sent(answer.reply_to, RequestsDone(*answer.key, tuple(hosts.items())))
 
     def _known(self, request: WorkRequest) -> str | None:
         """Where a fragment is, if nobody has to be asked: it is held, or its node is dead."""
@@ -69,5 +69,5 @@ class Relay:
         return f"{self.address} keeps {fragment} for {rival}" if rival else ""
 
 
-def _sent(to: Address, message: Done | Refused) -> Send:
+def _sent(to: Address, message: RequestsDone | Refused) -> Send:
     return Send(to, message, size(message))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from towpath.errors import Mistake, PolicyError
 from towpath.placement.cluster import Node
-from towpath.policies.dcape.properties import Change, Descriptions
+from towpath.policies.dcape.properties import Descriptions, PropertyChange
 from towpath.runtime.actors import Address
 
 ROOT = "manager"
@@ -60,10 +60,10 @@ def _grouped(nodes: Sequence[Node], property: str) -> list[Tier | str]:
     return [Tier(f"{ROOT}.1.{value}", tuple(names)) for value, names in groups.items()]
 
 
-def aggregated(address: Address, below: Sequence[Address], seen: Descriptions) -> Iterator[Change]:
+def aggregated(address: Address, below: Sequence[Address], seen: Descriptions) -> Iterator[PropertyChange]:
     """Sums over the processors below, and their load weighted by what they can do."""
     for name in SUMS:
-        yield Change("processor", address, name, sum(seen.processor(b, name) for b in below))
+        yield PropertyChange("processor", address, name, sum(seen.processor(b, name) for b in below))
     cpu = sum(seen.processor(b, "cpu") for b in below)
     busy = sum(seen.processor(b, "load") * seen.processor(b, "cpu") for b in below)
-    yield Change("processor", address, "load", busy / cpu if cpu else 0.0)
+    yield PropertyChange("processor", address, "load", busy / cpu if cpu else 0.0)

@@ -15,7 +15,7 @@ class Spring:
     """A link of a fragment: to another fragment, or to the node of a stream or of a sink."""
 
     flow: str  # what goes over it; equal for operators of equal signature
-    operator: str  # of the fragment: its measured rates tell how much goes over it
+    operator: str  # of the fragment: its measured rates say how much goes over it
     fragment: str | None
     node: str | None  # EVERYWHERE: it pulls nowhere, but what it brings is work
     inward: bool

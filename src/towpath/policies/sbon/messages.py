@@ -1,4 +1,4 @@
-"""What nodes tell each other and the directory. Coordinates are in seconds."""
+"""What nodes send each other and the directory. Coordinates are in seconds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class FragmentComing:
     """To the new node of an operator, ahead of it: the load that it brings; none if it does not come after all."""
 
     fragment: str
@@ -116,7 +116,9 @@ class Done:
     moved: Mapping[str, str] = field(default_factory=dict)  # by fragment, the node that runs it now
 
 
-Message = Ping | Pong | Inquiry | Standing | Coming | Publish | Claim | Granted | Denied | Nearest | Candidates | Done
+Message = (
+    Ping | Pong | Inquiry | Standing | FragmentComing | Publish | Claim | Granted | Denied | Nearest | Candidates | Done
+)
 
 
 def size(message: Message) -> int:

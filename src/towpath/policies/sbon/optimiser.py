@@ -11,9 +11,9 @@ from towpath.policies.sbon.evaluation import Evaluation, Mapped
 from towpath.policies.sbon.holdings import Body, Holdings
 from towpath.policies.sbon.messages import (
     Candidates,
-    Coming,
     Denied,
     Done,
+    FragmentComing,
     Granted,
     Inquiry,
     Message,
@@ -74,7 +74,7 @@ class LocalOptimiser:
                 yield from self._move_ended(fragment, target)
             case MoveFailed(_, fragment, source, target, reason):
                 yield Note(f"{fragment} stays on {source}, did not go to {target}: {reason}")
-                yield _send(target, Coming(fragment, 0.0))
+                yield _send(target, FragmentComing(fragment, 0.0))
                 yield from self._move_ended(fragment, None)
             case seam.NodeLost(_, node):
                 self.latency.lost(node)
@@ -134,7 +134,7 @@ class LocalOptimiser:
             case Inquiry(number, signature):
                 runs = self.holdings.runs(signature)
                 yield _send(sender, Standing(number, self.holdings.load, self.holdings.memory, runs))
-            case Coming(fragment, work):
+            case FragmentComing(fragment, work):
                 self.holdings.expect(fragment, sender, work)
             case Granted() | Denied() | Candidates() | Standing():
                 evaluation = self._evaluation
@@ -180,7 +180,7 @@ class LocalOptimiser:
         else:
             evaluation.moving = {card.fragment: choice.node for card in evaluation.body.cards}
             # Equal operators work once.
-            yield _send(choice.node, Coming(evaluation.body.name, self.holdings.work(evaluation.body)))
+            yield _send(choice.node, FragmentComing(evaluation.body.name, self.holdings.work(evaluation.body)))
             for fragment, node in evaluation.moving.items():
                 yield Move(fragment, self.address, node, choice.reason)
 

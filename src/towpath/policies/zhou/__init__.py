@@ -1,6 +1,6 @@
 """Nodes with little load ask their partners for fragments, each deciding for itself (Zhou et al., section 3).
 
-One actor on each node decides from its own measurements and from what other nodes tell it. docs/design/zhou.md
+One actor on each node decides from its own measurements and from what other nodes report to it. docs/design/zhou.md
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from towpath.placement.cluster import Node
 from towpath.placement.problem import Fragment, Placement, Problem
 from towpath.policies.zhou.actor import NodeActor
-from towpath.policies.zhou.holdings import Holdings
-from towpath.policies.zhou.messages import Card, Sighting
+from towpath.policies.zhou.holdings import HostedFragments
+from towpath.policies.zhou.messages import FragmentCard, Sighting
 from towpath.policies.zhou.neighbours import neighbouring_factors, neighbours
 from towpath.policies.zhou.options import Options, Selection
 from towpath.policies.zhou.partners import Partners
@@ -49,9 +49,11 @@ def actors(problem: Problem, placement: Placement, options: Options) -> Actors:
     return Actors(made, {actor.address: actor.address for actor in made}, options.tau, take_nodes=True)
 
 
-def _cards(problem: Problem, placement: Placement, near: Mapping[str, tuple[str, ...]]) -> dict[str, list[Card]]:
+def _cards(
+    problem: Problem, placement: Placement, near: Mapping[str, tuple[str, ...]]
+) -> dict[str, list[FragmentCard]]:
     """By node, the cards of what it runs."""
-    found: dict[str, list[Card]] = {}
+    found: dict[str, list[FragmentCard]] = {}
     for fragment in problem.fragments:
         hosts = placement.nodes.get(fragment.name, ())
         running = tuple(n for n in near[fragment.name] if placement.nodes.get(n))
@@ -60,8 +62,8 @@ def _cards(problem: Problem, placement: Placement, near: Mapping[str, tuple[str,
     return found
 
 
-def _card(problem: Problem, fragment: Fragment, near: tuple[str, ...], movable: bool) -> Card:
-    return Card(
+def _card(problem: Problem, fragment: Fragment, near: tuple[str, ...], movable: bool) -> FragmentCard:
+    return FragmentCard(
         fragment.name,
         problem.native_node(fragment),
         near,
@@ -71,7 +73,7 @@ def _card(problem: Problem, fragment: Fragment, near: tuple[str, ...], movable: 
     )
 
 
-def _holdings(node: Node, cards: list[Card], placement: Placement, options: Options) -> Holdings:
+def _holdings(node: Node, cards: list[FragmentCard], placement: Placement, options: Options) -> HostedFragments:
     known = dict.fromkeys(name for card in cards for name in (card.fragment, *card.neighbours))
     sightings = [Sighting(name, placement.nodes[name][0]) for name in known]
-    return Holdings(node.name, cards, sightings, OperatorLoads(options.smoothing, node.cpu))
+    return HostedFragments(node.name, cards, sightings, OperatorLoads(options.smoothing, node.cpu))

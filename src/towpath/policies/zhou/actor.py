@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from towpath.policies.zhou.decision import Asked, Round, all_overloaded, load_request
-from towpath.policies.zhou.holdings import Holdings
+from towpath.policies.zhou.holdings import HostedFragments
 from towpath.policies.zhou.messages import (
     Coming,
     Handover,
@@ -32,7 +32,7 @@ REFRESH = "refresh"
 
 class NodeActor:
     def __init__(
-        self, holdings: Holdings, load: NodeLoad, partners: Partners, options: Options, first_round: float
+        self, holdings: HostedFragments, load: NodeLoad, partners: Partners, options: Options, first_round: float
     ) -> None:
         """`first_round` is how long after the start the first round begins."""
         self.address = holdings.node
@@ -42,7 +42,7 @@ class NodeActor:
         self._options = options
         self._first_round = first_round
         self._round = Round()
-        self._workloads: dict[str, float] = {}  # what partners told last
+        self._workloads: dict[str, float] = {}  # what partners announced last
         self._probes = 0  # sent in this round
 
     def handle(self, event: moves.PolicyEvent) -> Sequence[PolicyInstruction]:

@@ -18,7 +18,7 @@ def load_request(own: float, partners: Mapping[str, float], kappa: float) -> tup
 
 
 def all_overloaded(own: float, partners: Mapping[str, float], kappa: float) -> bool:
-    """A node is overloaded if what nobody would be told of, growth by kappa, is more than it can do."""
+    """A node is overloaded if growth that it would not announce, by kappa, is more than it can do."""
     return kappa * min([own, *partners.values()]) >= 1.0
 
 

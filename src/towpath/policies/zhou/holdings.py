@@ -1,7 +1,7 @@
 """The fragments of a node, and where their neighbours run.
 
-Whoever gives a fragment away tells its new node and the nodes of its neighbours. Their nodes may be others by then, so
-a node that no longer has the neighbour passes the message on to where it gave it, and who hears two places of one
+Whoever gives a fragment away informs the new node and the nodes of its neighbours. Those may be others by then, so a
+node that no longer has the neighbour passes the message on to where it gave it, and who hears two places of one
 fragment believes the one with more moves. When nothing moves any more and all messages have arrived, every node knows
 where the neighbours of its fragments run; before that a decision may rest on an old place, which costs locality and
 nothing else.
@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from towpath.policies.zhou.messages import Card, Handover, Moved, Sighting
+from towpath.policies.zhou.messages import FragmentCard, Handover, Moved, Sighting
 from towpath.policies.zhou.selection import Candidate
 from towpath.policies.zhou.workload import OperatorLoads
 
 Sent = tuple[str, Handover | Moved]  # to which node
 
 
-class Holdings:
-    def __init__(self, node: str, cards: Iterable[Card], sightings: Iterable[Sighting], loads: OperatorLoads) -> None:
+class HostedFragments:
+    def __init__(
+        self, node: str, cards: Iterable[FragmentCard], sightings: Iterable[Sighting], loads: OperatorLoads
+    ) -> None:
         self.node = node
         self.cards = {card.fragment: card for card in cards}
         self.loads = loads
@@ -84,6 +86,6 @@ class Holdings:
                     loads.setdefault(signature, []).append(self.loads.load(operator))
         return {signature: max(reported) / len(reported) for signature, reported in loads.items()}
 
-    def _load(self, card: Card, shares: Mapping[str, float]) -> float:
+    def _load(self, card: FragmentCard, shares: Mapping[str, float]) -> float:
         pairs = zip(card.operators, card.signatures, strict=True)
         return sum(self.loads.load(o) if s is None else shares[s] for o, s in pairs)

@@ -1,4 +1,4 @@
-"""What the nodes tell each other. Messages between two nodes arrive in the order in which they were sent."""
+"""What the nodes send each other. Messages between two nodes arrive in the order in which they were sent."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Coming:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class FragmentCard:
     """What a node must know of a fragment to decide on it; it goes where the fragment goes."""
 
     fragment: str
@@ -68,7 +68,7 @@ class Sighting:
 class Handover:
     """To the new node of a fragment: it is yours, and this is what I know of it."""
 
-    card: Card
+    card: FragmentCard
     sighting: Sighting
     neighbours: tuple[Sighting, ...]
     loads: tuple[float, ...]  # of its operators, as are their states

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal
 
-from towpath.policies.zhou.alpha import lower_bound
+from towpath.policies.zhou.workload import lower_bound
 
 Selection = Literal["data_flow_aware", "intermediate", "elementary"]
 

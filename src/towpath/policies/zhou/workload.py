@@ -1,4 +1,4 @@
-"""What a node knows of its own load (Zhou et al., section 3.3)."""
+"""What a node knows of its own load, and how strongly it smoothes that (Zhou et al., section 3.3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towpath.placement.statistics import OperatorStatistics
 
 
 class NodeLoad:
-    """rho of one node: smoothed, and told to the partners when it has changed enough.
+    """rho of one node: smoothed, and announced to the partners when it has changed enough.
 
     What is on its way counts where it goes: a fragment leaves an overloaded node only after all that waits there before
     it, and a node that looks busy until then would be asked again and again for load that it has already given.
@@ -17,7 +17,7 @@ class NodeLoad:
     def __init__(self, alpha: float, kappa: float) -> None:
         self._alpha = alpha
         self._kappa = kappa
-        self._told = 0.0
+        self._announced = 0.0
         self._measured: float | None = None
         self._leaving: dict[str, float] = {}  # load by fragment
         self._coming: dict[str, tuple[str, float]] = {}  # from where, and its load
@@ -58,9 +58,9 @@ class NodeLoad:
     def news(self) -> float | None:
         """The workload if it shall be broadcast now, which then counts as done."""
         rho = self.rho
-        if rho == self._told or self._told / self._kappa < rho < self._told * self._kappa:
+        if rho == self._announced or self._announced / self._kappa < rho < self._announced * self._kappa:
             return None
-        self._told = rho
+        self._announced = rho
         return rho
 
     def _shift(self, load: float) -> None:
@@ -101,3 +101,29 @@ class OperatorLoads:
 
 def smoothed(before: float, collected: float, alpha: float) -> float:
     return alpha * before + (1 - alpha) * collected
+
+
+# --- alpha: no fluctuation shall be noticed that grows within m1 windows from rho_0 to `growth` (the paper's l) times
+# that, and stays there for m2 windows
+
+
+def estimate_after(alpha: float, m1: int, m2: int, growth: float) -> float:
+    """rho_(m1+m2) / rho_0, the smoothed workload at the end of the fluctuation."""
+    # (alpha^(m1+1) - 1) / (1 - alpha), written as the sum that it is, so that alpha may be 1
+    series = -sum(alpha**i for i in range(m1 + 1))
+    rising = alpha**m2 * (growth - 1) / m1 * (m1 + 1 + series)
+    return alpha**m2 + rising + (1 - alpha**m2) * growth
+
+
+def lower_bound(m1: int, m2: int, growth: float, kappa: float) -> float:
+    """The smallest alpha with rho_(m1+m2) <= kappa rho_0."""
+    if growth <= kappa:
+        return 0.0
+    # The estimate falls as alpha grows, so halving finds it, down to two numbers with none between them.
+    low, high = 0.0, 1.0
+    while low < (middle := (low + high) / 2) < high:
+        if estimate_after(middle, m1, m2, growth) > kappa:
+            low = middle
+        else:
+            high = middle
+    return high

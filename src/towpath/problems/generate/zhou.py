@@ -73,7 +73,7 @@ def zhou(parameters: Zhou | None = None, seed: int = 0, cluster: Cluster | None 
     joins = inputs - len(chosen)
     filters = max(round(p.operators_per_fragment * inputs) - joins, inputs)
     lengths = iter(spread(rng, filters, inputs, least=1))
-    builder = _Builder(p, rng, sink)
+    builder = _QueryBuilder(p, rng, sink)
     for number, of_query in enumerate(chosen, start=1):
         builder.add_query(f"q{number}", [(stream, next(lengths)) for stream in of_query])
     problem = Problem(cluster, streams, tuple(builder.fragments), tuple(builder.queries))
@@ -151,7 +151,7 @@ def _chosen_streams(p: Zhou, rng: Generator, streams: tuple[PlacementStream, ...
 
 
 @dataclass(eq=False)
-class _Draft:
+class _Branch:
     """A fragment that grows, and what leaves it."""
 
     stream: str
@@ -161,7 +161,7 @@ class _Draft:
 
 
 @dataclass
-class _Builder:
+class _QueryBuilder:
     p: Zhou
     rng: Generator
     sink: str | None
@@ -178,8 +178,8 @@ class _Builder:
         self.fragments += made
         self.queries.append(PlacementQuery(name, tuple(f.name for f in made), self.sink))
 
-    def _filtered(self, query: str, stream: PlacementStream, length: int) -> _Draft:
-        draft = _Draft(stream.name, stream.name, stream.rate)
+    def _filtered(self, query: str, stream: PlacementStream, length: int) -> _Branch:
+        draft = _Branch(stream.name, stream.name, stream.rate)
         alike = True  # equal signatures must emit equal streams: what is shared is a prefix of the filters
         for number in range(1, length + 1):
             alike = self.rng.random() < self.p.shared and alike
@@ -199,7 +199,7 @@ class _Builder:
             draft.output, draft.rate = operator.name, draft.rate * selectivity
         return draft
 
-    def _joined(self, name: str, left: _Draft, right: _Draft) -> _Draft:
+    def _joined(self, name: str, left: _Branch, right: _Branch) -> _Branch:
         """The join goes to the input of the higher rate, as in section 3.1, step 4."""
         window = int(self.rng.integers(*self.p.window, endpoint=True))
         operator = Operator(
@@ -220,9 +220,9 @@ class _Builder:
         return float(self.rng.uniform(*self.p.selectivity))
 
 
-def _together(query: str, drafts: list[_Draft]) -> list[Fragment]:
+def _together(query: str, drafts: list[_Branch]) -> list[Fragment]:
     return [Fragment(f"{query}.{d.stream}", query, tuple(d.operators), d.stream) for d in drafts]
 
 
-def _apart(query: str, drafts: list[_Draft]) -> list[Fragment]:
+def _apart(query: str, drafts: list[_Branch]) -> list[Fragment]:
     return [Fragment(o.name, query, (o,), d.stream) for d in drafts for o in d.operators]

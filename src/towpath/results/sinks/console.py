@@ -14,7 +14,7 @@ from towpath.results.sinks.base import Sink, SinkDef, SinkStep
 
 @dataclass(frozen=True)
 class ConsoleSink:
-    """Prints. A step that a crash interrupted is printed again: nobody can tell what was seen of it."""
+    """Prints. A step that a crash interrupted is printed again: nobody can know what was seen of it."""
 
     stream: TextIO | None = None  # standard output
 

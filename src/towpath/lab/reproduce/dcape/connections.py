@@ -39,7 +39,7 @@ def connections(scale: Scale, seeds: Sequence[int], progress: Progress) -> Exper
         drawn.append(_drawn(seed, DRAWN[scale]))
         progress(f"{DRAWN[scale]:,} random plans, seed {seed}", n / len(seeds))
     return ExperimentReport(
-        statements=_statements(ours, drawn),
+        statements=statements(ours, drawn),
         tables=(_table(ours, counted(balanced), counted(level_by_level(balanced)), drawn),),
         plots=(_histogram(drawn[0]),),
         assumed=(
@@ -78,7 +78,7 @@ def _drawn(seed: int, number: int) -> list[Counted]:
 # --- the report -------------------------------------------------------------------------------------------------------
 
 
-def _statements(ours: Counted, drawn: Sequence[Sequence[Counted]]) -> tuple[Statement, ...]:
+def statements(ours: Counted, drawn: Sequence[Sequence[Counted]]) -> tuple[Statement, ...]:
     alike = [[c.grouping for c in plans if c.as_drawn] for plans in drawn]
     ratios = [fmean(c.round_robin / c.grouping for c in plans) for plans in drawn]
     found = [fmean(numbers) for numbers in alike if numbers]

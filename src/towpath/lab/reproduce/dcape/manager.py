@@ -29,7 +29,7 @@ def manager(scale: Scale, seeds: Sequence[int], progress: Progress) -> Experimen
         progress(f"seed {seed}", n / len(seeds) / 2)
     tiered = tiers.tiered(scale, seeds, lambda text, done: progress(text, (1 + done) / 2))
     return ExperimentReport(
-        statements=(*_statements(meters, seconds), *tiered.statements),
+        statements=(*statements(meters, seconds), *tiered.statements),
         tables=(_table(meters, seconds), *tiered.tables),
         plots=(_plot(meters[0], seconds), *tiered.plots),
         scaled_down=() if scale == "full" else (f"{seconds:.0f} simulated seconds instead of 30 minutes.",),
@@ -67,7 +67,7 @@ def _metered(seconds: float, seed: int) -> Meter:
     return meter
 
 
-def _statements(meters: Sequence[Meter], seconds: float) -> tuple[Statement, ...]:
+def statements(meters: Sequence[Meter], seconds: float) -> tuple[Statement, ...]:
     return (
         Statement.over(
             "The manager rarely uses the CPU: share of a core (less than 0.05 counts)",

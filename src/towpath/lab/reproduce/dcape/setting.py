@@ -8,7 +8,7 @@ from typing import Any
 
 from towpath import planners
 from towpath.lab.reproduce.dcape.plan2 import level_by_level, plan_2
-from towpath.lab.sim import Profile, SimulationOutcome, WindowJoin, simulate
+from towpath.lab.sim import Profile, SimulationOutcome, StatefulJoin, simulate
 from towpath.placement.flows import fragment_loads, operator_rates, results
 from towpath.placement.problem import Problem
 from towpath.problems.generate.dcape import PLANS, Dcape, dcape, drawn
@@ -61,11 +61,11 @@ def _cpu(transfer_cost: float) -> float:
     return (sum(fragment_loads(problem).values()) + crossing * transfer_cost) / DEMAND_OF_PLAN_2
 
 
-def window_joins(problem: Problem, window: float) -> dict[str, WindowJoin]:
+def window_joins(problem: Problem, window: float) -> dict[str, StatefulJoin]:
     """Joins as eq. 3.3 has them: with their windows full their cost is what the problem states."""
     rates, p = operator_rates(problem), Dcape()
     return {
-        o.name: WindowJoin(
+        o.name: StatefulJoin(
             window, p.queue_cost * (1 + o.selectivity), p.pair_cost, p.purge_cost / rates[o.name].rate_in
         )
         for o in problem.operators()

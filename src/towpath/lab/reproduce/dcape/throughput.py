@@ -67,7 +67,7 @@ def throughput(scale: Scale, seeds: Sequence[int], progress: Progress) -> Experi
         for planner in [case.planner] if case.processors > 1 else PLANNERS:
             found.setdefault((case.plan, case.processors, planner), []).append(tuples)
     return ExperimentReport(
-        statements=(*_statements(found, processors, len(seeds)), _whatever(seen[len(cases) :])),
+        statements=(*statements(found, processors, len(seeds)), whatever(seen[len(cases) :])),
         tables=(_table(found, processors), _sensitivity(varied, seen[len(cases) :])),
         plots=tuple(_plot(found, name, window, figures, processors) for name, window, figures in CASES),
         scaled_down=() if scale == "full" else (f"{seconds:.0f} simulated seconds instead of 30 minutes.",),
@@ -97,7 +97,7 @@ def _varied(scale: Scale, seed: int) -> list[ThroughputCase]:
 # --- the report -------------------------------------------------------------------------------------------------------
 
 
-def _statements(found: Found, processors: Sequence[int], seeds: int) -> tuple[Statement, ...]:
+def statements(found: Found, processors: Sequence[int], seeds: int) -> tuple[Statement, ...]:
     plans = [name for name, _, _ in CASES]
     several = [n for n in processors if n > 1]
 
@@ -162,7 +162,7 @@ def _table(found: Found, processors: Sequence[int]) -> Table:
     return Table("Tuples put out", heads, rows)
 
 
-def _whatever(seen: Sequence[float]) -> Statement:
+def whatever(seen: Sequence[float]) -> Statement:
     """Over what the thesis leaves open, one seed."""
     claim = (
         "Grouping wins whatever a transfer costs and wherever single-stream operators sit: worst of the varied settings"

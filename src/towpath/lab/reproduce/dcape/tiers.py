@@ -111,8 +111,8 @@ def tiered(scale: Scale, seeds: Sequence[int], progress: Progress) -> Experiment
             f"queries of four operators for each node; a manager has {GROUP} processors, which are nodes or managers; "
             f"load is operator costs, the policy balance, decided every {OPTIONS.every:.0f} s and reported every "
             f"{OPTIONS.window:.0f} s; {seconds:.0f} simulated seconds.",
-            f"A manager tells the one above its sums and what the {OPTIONS.offers} costliest of its fragments cost; "
-            "of operators it tells nothing.",
+            f"A manager reports to the one above its sums and what the {OPTIONS.offers} costliest of its fragments "
+            "cost; of operators it reports nothing.",
         ),
     )
 

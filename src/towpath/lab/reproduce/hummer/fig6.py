@@ -14,7 +14,7 @@ from towpath.lab.reproduce.report import (
     Statement,
     Table,
     Topologies,
-    Topology,
+    TopologyPicture,
 )
 from towpath.lab.reproduce.runs import run_all
 from towpath.problems.generate.hummer import Hummer
@@ -129,11 +129,11 @@ def _pictures(weights: str, steps: Sequence[tuple[Snapshot, Snapshot]]) -> Topol
     return Topologies(f"Weights: {weights}", 2, pictures)
 
 
-def _picture(title: str, snapshot: Snapshot, most_inputs: int, widest: float) -> Topology:
+def _picture(title: str, snapshot: Snapshot, most_inputs: int, widest: float) -> TopologyPicture:
     """Nodes are as large as what they buffer, and as red as the inputs that they handle."""
     names = sorted(frozenset().union(*snapshot.buffers.values()))
     subscribed = {s: sum(s in there for there in snapshot.buffers.values()) for s in names}
-    return Topology(
+    return TopologyPicture(
         title,
         tuple((s, subscribed[s] / len(snapshot.buffers)) for s in names),
         tuple(

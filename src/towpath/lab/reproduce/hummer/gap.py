@@ -19,7 +19,7 @@ from towpath.problems.generate.hummer import Hummer, hummer
 @dataclass(frozen=True)
 class GapSize:
     queries: tuple[int, ...]
-    seconds: tuple[float, float]  # of the processor, after which the gap is told
+    seconds: tuple[float, float]  # of the processor, after which the gap is stated
     proof: float  # seconds for each program of a proof
     setting: Hummer
 
@@ -72,7 +72,7 @@ def gap(scale: Scale, seeds: Sequence[int], progress: Progress) -> ExperimentRep
         assumed=(
             *ASSUMED,
             "gaps are (F - bound) / bound. The bound is the proven optimum of L + T + D. Migration can only add to it, "
-            "so with M it is a lower bound, and the gap there may be smaller than told",
+            "so with M it is a lower bound, and the gap there may be smaller than stated",
             "seconds are those of one processor",
         ),
     )

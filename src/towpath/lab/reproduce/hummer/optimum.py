@@ -16,7 +16,7 @@ import numpy as np
 from towpath.placement.costs.hummer import KB
 from towpath.placement.index import Ints
 from towpath.problems.generate.hummer import Hummer
-from towpath.reuse.solver import Program
+from towpath.reuse.solver import IntegerProgram
 
 ROUNDING = 1e-6
 
@@ -65,9 +65,9 @@ def _counts(setting: Hummer) -> Ints:
     return found
 
 
-def _program(counts: Ints, nodes: int, least: int, each: int, buffers: int, most_cuts: float) -> Program:
+def _program(counts: Ints, nodes: int, least: int, each: int, buffers: int, most_cuts: float) -> IntegerProgram:
     """Minimises the dependencies that are cut."""
-    program, sources = Program(), counts.shape[1]
+    program, sources = IntegerProgram(), counts.shape[1]
     x = program.columns(0.0, upper=np.repeat(counts[:, :, None], nodes, axis=2), shape=(3, sources, nodes))
     buffered = program.columns(0.0, shape=(sources, nodes))
     cut = program.columns(1.0, upper=float(counts.max()), whole=False, shape=(sources, nodes))

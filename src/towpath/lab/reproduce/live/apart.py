@@ -73,7 +73,7 @@ class Seen:
 
 
 @dataclass
-class Outcome:
+class ApartOutcome:
     seen: list[Seen] = field(default_factory=list)
     admitted: int = 0
     moves: int = 0
@@ -91,7 +91,7 @@ def sql(plan: ApartPlan, pairs: Sequence[tuple[str, str]] = PAIRS) -> dict[str, 
     for n in range(plan.queries):
         left, right = pairs[n % len(pairs)]
         number = n // len(pairs)
-        # Joins differ in what they leave out, the aggregates over one of them in the groups that they tell of.
+        # Joins differ in what they leave out, the aggregates over one of them in the groups that they report.
         least, more = 0.5 * (number // plan.shared) / (1 + plan.queries // plan.shared), number % plan.shared
         window = f"[RANGE {WINDOW_S} SECONDS]"
         found[f"q{n}"] = (
@@ -242,12 +242,12 @@ class Watch:
         return float(sum(len(there) - 1 for there in nodes.values())), rows
 
 
-def finish(running: Towpath, rows: Rows, queries: Mapping[str, str]) -> Outcome:
+def finish(running: Towpath, rows: Rows, queries: Mapping[str, str]) -> ApartOutcome:
     """Everything that came is processed, and all answers are compared."""
     admitted = sum(name in running.engine.controller.queries.running for name in queries)
     moves = len(running.engine.controller.state.moves)
     running.drain()
-    wrong, told = [], 0
+    wrong, results = [], 0
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
         for name, table in rows.everything().items():
@@ -255,13 +255,13 @@ def finish(running: Towpath, rows: Rows, queries: Mapping[str, str]) -> Outcome:
         oracle = Oracle(running.job.catalog, lambda _: database)
         for name, text in queries.items():
             found = running.results(name)
-            told += found.num_rows
+            results += found.num_rows
             asked = [QueryVersion(text, running.engine.answers.validity(name))]
             if oracle.check(name, asked, found).difference is not None:
                 wrong.append(name)
     assert running.loop is not None
     ways = {pair: s for pair in DISTANCES if (s := running.loop.topology.measured(*pair)) is not None}
-    return Outcome([], admitted, moves, tuple(wrong), len(queries), told, ways)
+    return ApartOutcome([], admitted, moves, tuple(wrong), len(queries), results, ways)
 
 
 def followed(queries: Mapping[str, str]) -> list[str]:

@@ -22,7 +22,7 @@ WINDOW_S: Mapping[Scale, int] = {"tiny": 2, "default": 5, "full": 30}
 SCALED_DOWN = (f"Two nodes; buffers hold events of {EVENT_BYTES} bytes, as those of section 7.2.",)
 ASSUMED = (
     "Sizes are those of the events' content (the paper: of the XML that is sent): rows in the state of Spark's "
-    f"join times {EVENT_BYTES} bytes. The paper's text does not tell its range of sizes.",
+    f"join times {EVENT_BYTES} bytes. The paper's text does not give its range of sizes.",
     "Both nodes are Spark Connect servers on one machine with one file system, so a checkpoint is read from there "
     "and not sent over a network. Nodes are not capped.",
     "By restart: from the request to stop until the other node has finished its first micro-batch, which loads the "
@@ -54,14 +54,14 @@ def buffers(scale: Scale, seeds: Sequence[int], progress: Progress) -> Experimen
     steps = 1 + len(sizes) + len(sizes) * len(seeds)  # a warm-up, moves of all repetitions at once, restarts
     done = 0
 
-    def tell() -> None:
+    def step_done() -> None:
         nonlocal done
         done += 1
         progress(f"{done} of {steps} steps", done / steps)
 
     with machines(2, progress) as place:
-        moved = fences(place, sizes, len(seeds), window_s, tell)
-        restarted = restarts(place, sizes, len(seeds), window_s, tell)
+        moved = fences(place, sizes, len(seeds), window_s, step_done)
+        restarted = restarts(place, sizes, len(seeds), window_s, step_done)
     return report(restarted, moved, len(seeds), window_s, scale)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from towpath.api.running import Towpath, start
 from towpath.config.steering import ControlDef
-from towpath.lab.reproduce.live.apart import NODES, ApartPlan, Outcome, Rows, Watch, finish, followed, job, sql
+from towpath.lab.reproduce.live.apart import NODES, ApartOutcome, ApartPlan, Rows, Watch, finish, followed, job, sql
 from towpath.lab.reproduce.live.nodes import machines
 from towpath.lab.reproduce.report import Cell, ExperimentReport, Progress, Scale, Statement, Table
 
@@ -42,7 +42,7 @@ def live(scale: Scale, seeds: Sequence[int], progress: Progress) -> ExperimentRe
         with start(replace(described, control=ControlDef.model_validate(WATCHED))) as running:
             watch = _begun(running, rows, queries)
             watch.run(plan.warm_s)
-            before = Outcome([watch.seen(plan.measure_s) for _ in seeds])
+            before = ApartOutcome([watch.seen(plan.measure_s) for _ in seeds])
         progress("the policy gathers what buffers the same streams", 0.5)
         with start(described) as running:
             watch = _begun(running, rows, queries)
@@ -67,7 +67,7 @@ def _gather(watch: Watch) -> float:
     return time.monotonic() - begun
 
 
-def report(before: Outcome, after: Outcome, gathered: float, plan: ApartPlan) -> ExperimentReport:
+def report(before: ApartOutcome, after: ApartOutcome, gathered: float, plan: ApartPlan) -> ExperimentReport:
     pairs = list(zip(before.seen, after.seen, strict=True))
     return ExperimentReport(
         statements=(
@@ -103,7 +103,7 @@ def _none(value: float) -> bool:
     return value == 0
 
 
-def _table(before: Outcome, after: Outcome, gathered: float) -> Table:
+def _table(before: ApartOutcome, after: ApartOutcome, gathered: float) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (name, o.mean("duplicated"), o.mean("buffering"), o.mean("state_rows"), o.mean("delay"), moves, seconds)
         for name, o, moves, seconds in (

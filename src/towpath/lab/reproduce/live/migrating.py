@@ -92,7 +92,7 @@ class Stage:
 
 
 def restarts(
-    place: Machines, sizes: Sequence[int], repetitions: int, window_s: int, tell: Callable[[], None]
+    place: Machines, sizes: Sequence[int], repetitions: int, window_s: int, step_done: Callable[[], None]
 ) -> list[MigratingSeen]:
     """Stops the job on one node and goes on from its checkpoint on another."""
     folder = place.folder / "restarts"
@@ -121,14 +121,14 @@ def restarts(
                 stage.wait_for("q0", "starting from a checkpoint")
                 seconds = time.monotonic() - begun
                 found.append(MigratingSeen(megabytes, seconds, seconds))
-                tell()
+                step_done()
     finally:
         stage.running.stop()
     return found
 
 
 def fences(
-    place: Machines, sizes: Sequence[int], repetitions: int, window_s: int, tell: Callable[[], None]
+    place: Machines, sizes: Sequence[int], repetitions: int, window_s: int, step_done: Callable[[], None]
 ) -> list[MigratingSeen]:
     """Moves queries by fences while the job goes on. Event time is real time: windows close when they do for users."""
     folder = _made(place.folder / "fences")
@@ -148,7 +148,7 @@ def fences(
             seen = _move(stage, moved, names[n % len(names)])
             if n > 1:  # at first the code that Spark generates is being compiled
                 found += seen
-            tell()
+            step_done()
         return found
 
 

@@ -10,8 +10,8 @@ from towpath.lab.reproduce.live.apart import (
     NODES,
     PAIRS,
     RATES,
+    ApartOutcome,
     ApartPlan,
-    Outcome,
     Rows,
     Watch,
     finish,
@@ -45,7 +45,7 @@ CLOSE = 0.25  # predicted and measured differ by no more than this share
 def live(scale: Scale, seeds: Sequence[int], progress: Progress) -> ExperimentReport:
     """On Spark nodes: network usage and delay of up to 300 queries placed by relaxation, against round robin."""
     plan = PLANS[scale]
-    found: dict[str, Outcome] = {}
+    found: dict[str, ApartOutcome] = {}
     with machines(NODES, progress) as place:
         for number, (name, control) in enumerate(CASES.items()):
             progress(f"{plan.queries} queries, {name}", (number + 0.2) / len(CASES))
@@ -55,7 +55,7 @@ def live(scale: Scale, seeds: Sequence[int], progress: Progress) -> ExperimentRe
 
 def measure(
     place: Machines, plan: ApartPlan, name: str, control: Mapping[str, object], seeds: Sequence[int]
-) -> Outcome:
+) -> ApartOutcome:
     folder, queries = place.folder / name.replace(" ", "-"), sql(plan)
     described = job(place, folder, queries, control, cut=True)
     rows = Rows(folder, seeds[0])
@@ -69,7 +69,7 @@ def measure(
     return outcome
 
 
-def report(found: Mapping[str, Outcome], plan: ApartPlan, scale: Scale) -> ExperimentReport:
+def report(found: Mapping[str, ApartOutcome], plan: ApartPlan, scale: Scale) -> ExperimentReport:
     near, dealt = found["relaxation"], found["round robin"]
     saved = [1 - a.usage / b.usage for a, b in zip(near.seen, dealt.seen, strict=True) if b.usage]
     predicted = [s.usage / s.predicted_usage for o in (near, dealt) for s in o.seen if s.predicted_usage]
@@ -114,7 +114,7 @@ def report(found: Mapping[str, Outcome], plan: ApartPlan, scale: Scale) -> Exper
     )
 
 
-def _table(found: Mapping[str, Outcome]) -> Table:
+def _table(found: Mapping[str, ApartOutcome]) -> Table:
     heads = (
         "placement",
         "usage predicted (kB)",
@@ -143,7 +143,7 @@ def _table(found: Mapping[str, Outcome]) -> Table:
     return Table("Placed by relaxation, and one after the other", heads, rows)
 
 
-def _distances(found: Mapping[str, Outcome]) -> Table:
+def _distances(found: Mapping[str, ApartOutcome]) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (f"{a} and {b}", seconds * 1000, *(o.latencies.get((a, b), float("nan")) * 1000 for o in found.values()))
         for (a, b), seconds in DISTANCES.items()

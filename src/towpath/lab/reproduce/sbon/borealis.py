@@ -58,7 +58,7 @@ ASSUMED = (
     "of the 19 hosts the paper names three: two producers in Austin and Boston and the consumer in Davis. The other 16 "
     "are in random American cities of the generator's table, and latencies are those of its topology `geography`",
     "network usage is calculated from the true latencies, the choice is made from coordinates",
-    "hosts are idle: the paper tells nothing of their load",
+    "hosts are idle: the paper says nothing of their load",
 )
 EXPLAINED = (
     "two producers of equal rate and a consumer that gets little: on the way from one producer to the other, network "

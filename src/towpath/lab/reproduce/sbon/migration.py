@@ -8,14 +8,14 @@ from statistics import fmean, stdev
 
 from towpath.lab.reproduce.report import Bars, ExperimentReport, Lines, Progress, Scale, Series, Statement, Table
 from towpath.lab.reproduce.runs import run_all
-from towpath.lab.reproduce.sbon.pairs import MOST_LOAD, PairsCase, PairsSeen, Size, run_pairs
+from towpath.lab.reproduce.sbon.pairs import MOST_LOAD, PairsCase, PairsSeen, PairsSize, run_pairs
 from towpath.problems.generate.drifting import Drifting
 
 HOUR = 3_600.0
-SIZES: dict[Scale, Size] = {
-    "tiny": Size(12, 3, 900.0),
-    "default": Size(60, 24, 2 * HOUR),
-    "full": Size(130, 24, 5 * HOUR),
+SIZES: dict[Scale, PairsSize] = {
+    "tiny": PairsSize(12, 3, 900.0),
+    "default": PairsSize(60, 24, 2 * HOUR),
+    "full": PairsSize(130, 24, 5 * HOUR),
 }
 LOAD_SCALE = 0.1  # seconds: a node that is always busy is as far away as one 100 ms from here
 NEAR = 5.0  # points
@@ -56,7 +56,7 @@ def migration(scale: Scale, seeds: Sequence[int], progress: Progress) -> Experim
     )
 
 
-def _case(size: Size, seed: int, setting: Setting) -> PairsCase:
+def _case(size: PairsSize, seed: int, setting: Setting) -> PairsCase:
     usual = Drifting()
     drifting = replace(
         usual, node_spread=setting.drift * usual.node_spread, route_spread=setting.drift * usual.route_spread
@@ -64,7 +64,7 @@ def _case(size: Size, seed: int, setting: Setting) -> PairsCase:
     return PairsCase(size, seed, drifting, setting.load_scale, setting.piece)
 
 
-def _scaled_down(size: Size) -> tuple[str, ...]:
+def _scaled_down(size: PairsSize) -> tuple[str, ...]:
     if size == SIZES["full"]:
         return ()
     return (f"{size.nodes} nodes, {size.pairs} pairs and {size.seconds / HOUR:g} hours instead of 130, 24 and 5",)
@@ -92,7 +92,7 @@ EXPLAINED = (
     "what is saved depends on what the paper does not give: how long a tuple waits at a busy node. The table shows it "
     "without any waiting, with pieces of 100 ms and with pieces of 20 ms; what the paper saves lies in between. Drift "
     "of latencies, also twice as much of it, matters less, and for the same reason a pure latency space saves little.",
-    "migrations follow the loads, which are forgotten after an hour here. How fast PlanetLab's changed is not told.",
+    "migrations follow the loads, which are forgotten after an hour here. How fast PlanetLab's changed is not stated.",
 )
 
 

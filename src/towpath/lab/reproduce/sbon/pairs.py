@@ -21,7 +21,7 @@ MOST_LOAD = 0.8  # of others
 
 
 @dataclass(frozen=True)
-class Size:
+class PairsSize:
     nodes: int
     pairs: int
     seconds: float
@@ -29,7 +29,7 @@ class Size:
 
 @dataclass(frozen=True)
 class PairsCase:
-    size: Size
+    size: PairsSize
     seed: int
     drifting: Drifting
     load_scale: float

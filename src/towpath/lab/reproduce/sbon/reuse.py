@@ -23,17 +23,17 @@ PAPER_QUERIES = 4
 
 
 @dataclass(frozen=True)
-class Size:
+class ReuseSize:
     nodes: int
     draws: int
 
 
-SIZES: dict[Scale, Size] = {"tiny": Size(40, 2), "default": Size(130, 20), "full": Size(130, 100)}
+SIZES: dict[Scale, ReuseSize] = {"tiny": ReuseSize(40, 2), "default": ReuseSize(130, 20), "full": ReuseSize(130, 100)}
 
 
 @dataclass(frozen=True)
 class ReuseCase:
-    size: Size
+    size: ReuseSize
     seed: int
 
 
@@ -87,7 +87,7 @@ def measure(case: ReuseCase) -> ReuseSeen:
     return found
 
 
-def _draw(size: Size, seed: list[int], queries: int) -> Shared:
+def _draw(size: ReuseSize, seed: list[int], queries: int) -> Shared:
     rng = np.random.default_rng(seed)
     cluster = geography(Geography(nodes=size.nodes), int(rng.integers(2**31)))
     producers = _some(rng, _in(cluster, EUROPE), 2)

@@ -33,21 +33,21 @@ NEAR = 5.0  # points: a difference that needs no explanation
 
 
 @dataclass(frozen=True)
-class Size:
+class Table1Size:
     topology: TransitStub
     queries: int
 
 
-SIZES: dict[Scale, Size] = {
-    "tiny": Size(TransitStub(transit_domains=3, transit_nodes=2, stub_domains=12, stub_nodes=5), 30),
-    "default": Size(TransitStub(), 1_000),
-    "full": Size(TransitStub(), 1_000),
+SIZES: dict[Scale, Table1Size] = {
+    "tiny": Table1Size(TransitStub(transit_domains=3, transit_nodes=2, stub_domains=12, stub_nodes=5), 30),
+    "default": Table1Size(TransitStub(), 1_000),
+    "full": Table1Size(TransitStub(), 1_000),
 }
 
 
 @dataclass(frozen=True)
 class Table1Case:
-    size: Size
+    size: Table1Size
     seed: int
 
 
@@ -79,7 +79,7 @@ ASSUMED = (
     "numbers of domains and nodes, not the lengths of edges. Edges are as long as the distance on a plane, scaled to "
     "the paper's diameter of 878 ms",
     "packets take routes of policy weights: the fewest hops, through as few domains as possible",
-    "all nodes may run operators, and an operator costs nothing there: the paper tells of no capacities",
+    "all nodes may run operators, and an operator costs nothing there: the paper mentions no capacities",
     "IP MULTICAST places the one aggregator where the routes of all four producers to the consumer have met",
     "increases are those of the sums over all queries; of the delay, the mean over the queries of each one's increase",
 )

@@ -38,7 +38,7 @@ BOUND_SECONDS = 20.0
 
 ASSUMED = (
     f"cpu and network cards are such that the heuristic planner admits {SHARE:.0%} of the queries if the cards have no "
-    "limit, and as many if cpu has none: the paper tells only that both bind. It gives links (1 Gbps), not cards; with "
+    "limit, and as many if cpu has none: the paper says only that both bind. It gives links (1 Gbps), not cards; with "
     "cards of 1 Gbps, 1,000 queries of at most four streams of 10 Mbps could not fill those of 50 nodes",
     "the result of a join has one rate, in whatever order it is made; joins that are in no query's first plan get the "
     "mean selectivity",

@@ -82,7 +82,7 @@ def fig6(scale: Scale, seeds: Sequence[int], progress: Progress) -> ExperimentRe
 EXPLAINED = (
     "A fragment comes home only if its node is the heaviest partner of the fragment's native node when that asks for "
     "load. After the streams have slowed down, the nodes that took their fragments are light as well: many ask, the "
-    "heaviest partners have few fragments of those who ask, and give others. The table tells how many moves led home. "
+    "heaviest partners have few fragments of those who ask, and give others. The table shows how many moves led home. "
     "This cause is inferred from where the moves of one run led. Letting the last fragment exceed the request, tried "
     "with one seed, left a third of the rise as well.",
     "Before anything is foreign, intermediate and elementary choose alike.",

@@ -20,7 +20,7 @@ class CostModel(Protocol):
 
 def amounts(model: CostModel, known: Known) -> dict[str, float]:
     """Of what a manager below has, its word counts."""
-    return {f: known.told[f] if f in known.told else model.amount(known, f) for f in known.table}
+    return {f: known.reported[f] if f in known.reported else model.amount(known, f) for f in known.table}
 
 
 def cost(model: CostModel, known: Known) -> CostTable:

@@ -1,11 +1,11 @@
-"""Whatever waits, bites get to the end of it, and each is as large as it may be."""
+"""Whatever waits, portions get to the end of it, and each is as large as it may be."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.streams.bites import Pending, until_us
+from towpath.streams.portions import Pending, until_us
 
 BEGINNING_US = -(2**62)
 
@@ -17,7 +17,7 @@ def pendings(draw: st.DrawFn) -> Pending:
 
 
 @given(st.lists(pendings(), min_size=1, max_size=8), st.integers(1, 500))
-def test_bites_get_to_the_end(waiting: list[Pending], most: int) -> None:
+def test_portions_get_to_the_end(waiting: list[Pending], most: int) -> None:
     frontier, released = max(p.newest_us for p in waiting), BEGINNING_US
     while released < frontier:
         reached = until_us([p._replace(after_us=released) for p in waiting], released, frontier, most)

@@ -10,15 +10,16 @@ from towpath.spark import processes
 
 def resident_bytes() -> int:
     """Resident size of this process and its descendants; pages that several of them share count once."""
-    return sum(map(_proportional, _family(os.getpid())))
+    return sum(map(_proportional, family(os.getpid())))
 
 
 def cpu_seconds() -> float:
     """CPU time of this process and its descendants, ended ones included where their parent has noticed."""
-    return sum(map(processes.cpu_seconds, _family(os.getpid())))
+    return sum(map(processes.cpu_seconds, family(os.getpid())))
 
 
-def _family(root: int) -> list[int]:
+def family(root: int) -> list[int]:
+    """A process and its descendants."""
     children: dict[int, list[int]] = {}
     for pid in processes.all_processes():
         if fields := processes.stat(pid):

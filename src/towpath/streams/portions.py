@@ -1,6 +1,6 @@
-"""How far event time may go in one micro-batch, so that catching up comes in bites.
+"""How far event time may go in one micro-batch, so that catching up comes in portions.
 
-What is released goes by event time, and all streams together: so a bite puts nothing out of order that is in order.
+What is released goes by event time, and all streams together: so a portion puts nothing out of order that is in order.
 """
 
 from __future__ import annotations
