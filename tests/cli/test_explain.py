@@ -156,12 +156,12 @@ def test_without_a_store_the_queries_of_the_job_are_compared(tmp_path: Path) -> 
         (
             "SELECT price, bidder FROM bids WHERE channel = 'web' AND price > 5",
             "needs a new carrier c1 (universal filter), alone there: c0 lacks a lookup by i0.channel, the "
-            "output i0.bidder; universal, since a node would have 2 plans for such queries",
+            "output i0.bidder; universal, since a node would have 2 shapes of such queries",
         ),
         (
             "SELECT reserve FROM auctions",
             "needs a new carrier c1 (filter), alone there: no carrier has these streams, join columns and kind of "
-            "window; compiled, since a node has few plans for such queries",
+            "window; compiled, since a node has few shapes of such queries",
         ),
     ],
     ids=["equal", "covered", "same family", "other family"],

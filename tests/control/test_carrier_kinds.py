@@ -16,13 +16,13 @@ from towpath.plan import CarrierKinds
 from .world import CATALOG, SQL, World, submission
 
 ALIKE = ("filter", "narrow filter", "other filter")  # one shape, with other constants and streams
-WINDOWS = ("window", "hopping")  # two plans, since one tumbles and one hops
+WINDOWS = ("window", "hopping")  # two shapes, since one tumbles and one hops
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(rule, "MANY_ALIKE", len(ALIKE))
-    monkeypatch.setattr(rule, "FEW_PLANS", 1)
+    monkeypatch.setattr(rule, "FEW_SHAPES", 1)
     return World(tmp_path / "journal.sqlite", ("a", "b"), CarrierKinds.AUTO)
 
 
@@ -41,14 +41,22 @@ def entered(world: World) -> list[str]:
     ]
 
 
-def test_few_plans_of_their_own_cost_less(world: World) -> None:
-    assert submit(world, "filter", "computed", "window") == ["filter", "filter", "tumbling aggregate"]
-    assert entered(world)[0] == "c0 is compiled, since a node has few plans for such queries"
+def test_one_shape_is_worth_a_plan_of_its_own(world: World) -> None:
+    assert submit(world, "filter", "narrow filter", "window") == ["filter", "filter", "tumbling aggregate"]
+    assert entered(world)[0] == "c0 is compiled, since a node has few shapes of such queries"
 
 
-def test_who_needs_many_plans_is_universal(world: World) -> None:
+def test_several_shapes_are_universal(world: World) -> None:
     assert submit(world, *WINDOWS, "filter") == ["universal aggregate", "universal aggregate", "filter"]
-    assert entered(world)[0] == "c0 is universal, since a node would have 2 plans for such queries"
+    assert entered(world)[0] == "c0 is universal, since a node would have 2 shapes of such queries"
+
+
+def test_shapes_count_that_one_plan_could_run(world: World) -> None:
+    assert submit(world, "filter", "computed") == ["universal filter"] * 2
+
+
+def test_which_plain_columns_are_put_out_is_no_other_shape(world: World) -> None:
+    assert submit(world, "filter", "all columns") == ["filter"] * 2
 
 
 def test_what_runs_counts(world: World) -> None:
@@ -60,9 +68,9 @@ def test_what_runs_counts(world: World) -> None:
 def test_a_universal_carrier_that_runs_takes_in_what_has_no_plan_yet(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rule, "FEW_PLANS", 0)
+    monkeypatch.setattr(rule, "FEW_SHAPES", 0)
     submit(world, "window")
-    monkeypatch.setattr(rule, "FEW_PLANS", 1)
+    monkeypatch.setattr(rule, "FEW_SHAPES", 1)
     assert submit(world, "hopping") == ["universal aggregate"]
     assert entered(world)[-1] == "c0 is universal, since c0 runs any shape already"
 
@@ -76,19 +84,19 @@ def test_each_node_is_asked_for_itself(world: World) -> None:
 def test_many_of_a_shape_have_a_plan_of_their_own_and_who_comes_later_joins_them(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rule, "FEW_PLANS", 0)
+    monkeypatch.setattr(rule, "FEW_SHAPES", 0)
     assert submit(world, "computed") == ["universal filter"]
     assert submit(world, *ALIKE) == ["filter"] * len(ALIKE)
     assert submit(world, "narrow filter", "computed") == ["filter", "universal filter"]
 
 
 def test_equal_queries_are_not_many(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule, "FEW_PLANS", 0)
+    monkeypatch.setattr(rule, "FEW_SHAPES", 0)
     assert submit(world, "filter", "same filter", "filter") == ["universal filter"] * len(ALIKE)
 
 
 def test_joins_of_two_can_be_universal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule, "FEW_PLANS", 0)
+    monkeypatch.setattr(rule, "FEW_SHAPES", 0)
     assert submit(world, "join", "filter", "join window") == [
         "universal 2-way join",
         "universal filter",
@@ -126,7 +134,7 @@ def test_explaining_says_why(world: World) -> None:
     (share,) = found["hopping"][0].shares
     assert (share.kind, share.why) == (
         "universal aggregate",
-        "universal, since a node would have 2 plans for such queries",
+        "universal, since a node would have 2 shapes of such queries",
     )
 
 
@@ -141,7 +149,7 @@ def test_what_is_universal_stays_so_when_it_moves(world: World) -> None:
 def test_a_fragment_that_moves_changes_its_kind_with_what_the_job_says(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rule, "FEW_PLANS", 0)
+    monkeypatch.setattr(rule, "FEW_SHAPES", 0)
     world.submit(submission("q", "window"))
     world.batch("c0", [1, 2])
     world.places.carriers = CarrierKinds.COMPILED

@@ -43,6 +43,7 @@ SQL = {
     "filter": "SELECT k FROM s WHERE v > 1",
     "same filter": "SELECT k FROM s WHERE 1 < v",
     "narrow filter": "SELECT k FROM s WHERE v > 5",
+    "all columns": "SELECT k, v FROM s WHERE v > 1",
     "other filter": "SELECT k FROM t WHERE v > 2",
     "computed": "SELECT k + 1 AS n FROM s WHERE v > 1",
     "window": "SELECT k, count(*) AS n FROM s [RANGE 4 SECONDS] GROUP BY k",

@@ -6,17 +6,17 @@ By what a node has to run, and only by what the journal knows: so it is the same
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from towpath.control.state.controller_state import ControllerState
 from towpath.control.state.records import CarrierRecord
 from towpath.errors import MoveRefused
 from towpath.plan import CarrierKinds
 from towpath.plan.pipeline import Pipeline
-from towpath.plan.templates import Template, merge_all, template_of, universal_for
+from towpath.plan.templates import Template, template_of, universal_for
 
 # Measured: docs/design/any_shape.md, "Which carrier".
-FEW_PLANS = 1  # so many plans for queries over the same streams cost a node less than one for all shapes
+FEW_SHAPES = 1  # so many among queries over the same streams are worth a plan of their own
 MANY_ALIKE = 2_000  # so many of a shape that come together are worth a plan of their own
 
 Node = str | None  # None: wherever there is room
@@ -88,12 +88,12 @@ def _cheapest(
             rest.append(narrow)
     if (runs := _used(known, known.covering(wide, node))) is not None:
         return found | dict.fromkeys(rest, Kind(wide, f"{runs.id} runs any shape already"))
-    own = merge_all([*(narrow for narrow in shapes if narrow not in found), *found])
-    plans = _plans(known, wide, node) + sum(known.covering(template, node) is None for template in own)
     where = "a node" if node is None else node
-    if plans <= FEW_PLANS:
-        return found | {n: Kind(n, f"{where} has few plans for such queries") for n in rest}
-    return found | dict.fromkeys(rest, Kind(wide, f"{where} would have {plans} plans for such queries"))
+    own = {replace(n, columns=()) for n in shapes if known.covering(n, node) is None}  # a plan puts out any column
+    count = _plans(known, wide, node) + len(own)
+    if count <= FEW_SHAPES:
+        return found | {n: Kind(n, f"{where} has few shapes of such queries") for n in rest}
+    return found | dict.fromkeys(rest, Kind(wide, f"{where} would have {count} shapes of such queries"))
 
 
 def _with_a_plan(known: ControllerState, narrow: Template, node: Node) -> Kind | None:

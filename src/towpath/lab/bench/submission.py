@@ -39,7 +39,7 @@ def submit(shared: SharedJob, n: int, sql: str, say: Say) -> LateSubmission:
     say("submitting one more")
     running = shared.running
     shared.triggers()
-    before = len(running.engine.carriers)
+    before = {carrier.id for carrier in running.engine.carriers}
     begin = time.monotonic()
     running.submit("late", sql)
     triggers, restarts = Counter[str](), 0
@@ -47,8 +47,8 @@ def submit(shared: SharedJob, n: int, sql: str, say: Say) -> LateSubmission:
         time.sleep(0.05)
         done = [e for e in running.engine.poll() if isinstance(e, BatchDone)]
         triggers.update(e.carrier for e in done)
-        restarts += sum(e.first for e in done)
+        restarts += sum(e.first for e in done if e.carrier in before)
         if done and running.results("late").num_rows:
-            started = len(running.engine.carriers) - before + restarts
+            started = len({carrier.id for carrier in running.engine.carriers} - before) + restarts
             return LateSubmission(n, max(triggers.values()), time.monotonic() - begin, started)
     raise RuntimeFailure(f"a query submitted to {n:,} running ones had no result after {PATIENCE_S:.0f} s")
