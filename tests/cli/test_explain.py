@@ -46,9 +46,9 @@ QUERIES = {
 }
 
 
-def job_file(folder: Path, queries: Mapping[str, Any]) -> Path:
+def job_file(folder: Path, queries: Mapping[str, Any], carriers: str = "auto") -> Path:
     file = folder / "job.yaml"
-    file.write_text(f"{STREAMS}\nqueries: {json.dumps(queries)}\n")
+    file.write_text(f"{STREAMS}\ncarriers: {carriers}\nqueries: {json.dumps(queries)}\n")
     return file
 
 
@@ -132,7 +132,7 @@ def test_the_plan_the_template_and_the_parameters_are_shown(tmp_path: Path) -> N
 
 
 def test_without_a_store_the_queries_of_the_job_are_compared(tmp_path: Path) -> None:
-    file = job_file(tmp_path, QUERIES)
+    file = job_file(tmp_path, QUERIES, carriers="compiled")
     shared = sharing(file)
     assert shared["hot"][0]["equal"] == ["hot-too", "alerts"]
     assert len(shared["alerts"]) == 2
