@@ -4,12 +4,12 @@ import subprocess
 import sys
 import time
 
-from towpath.lab.bench.quiet import QUIET, Company, Ticks, Watch, watched
+from towpath.lab.bench.quiet import QUIET, Company, QuietWatch, Ticks, watched
 from towpath.spark.processes import TICK_S
 
 
 def test_what_others_take_is_what_is_busy_and_not_ours() -> None:
-    watch = Watch()
+    watch = QuietWatch()
     first = watch._last
     ours = {**first.ours, 1_000_001: 25}  # a process that was not there before
     watch.add(Ticks(first.at + 10.0, first.busy + 525, first.stolen + 100, ours))

@@ -55,7 +55,7 @@ class Company:
         )
 
 
-class Watch:
+class QuietWatch:
     """Looks every second, since a process that has ended can not be asked any more what it took."""
 
     def __init__(self) -> None:
@@ -77,9 +77,9 @@ class Watch:
 
 
 @contextmanager
-def watched() -> Iterator[Watch]:
+def watched() -> Iterator[QuietWatch]:
     """What others take until the end of the `with` block; of this process and its descendants nothing counts."""
-    watch, ended = Watch(), threading.Event()
+    watch, ended = QuietWatch(), threading.Event()
 
     def go_on() -> None:
         while not ended.wait(LOOK_S):
