@@ -84,8 +84,9 @@ def measure(plan: CrowdPlan, n: int, say: Say) -> Crowd:
     begin = time.monotonic()
     with shared.opened(requests, plan.rate, plan.cores, plan.carriers) as system:
         system.grow_to(n)
-        started = mixed.wait_for_first(system.running.engine, n, begin, plan.patience_s)
+        shared.wait_for_all(system.running.engine, plan.patience_s)
+        start_s, carriers = time.monotonic() - begin, len(system.running.engine.carriers)
         found = observe(system, n, plan.pace, say)
         seconds = median(trigger.seconds for trigger in found.triggers) if found.triggers else float("nan")
         memory_gb = resident_bytes() / 1e9
-        return Crowd(n, started.carriers, started.seconds, seconds, found.p95, found.keeps_up, memory_gb)
+        return Crowd(n, carriers, start_s, seconds, found.p95, found.keeps_up, memory_gb)

@@ -156,12 +156,11 @@ def _round(folder: Path, plan: FrontierPlan, number: int, running: Running, say:
 
 
 class _Ours:
-    def __init__(self, running: Towpath, queries: int) -> None:
+    def __init__(self, running: Towpath) -> None:
         self._running = running
-        self._queries = queries
 
     def wait_for_first(self) -> None:
-        mixed.wait_for_first(self._running.engine, self._queries, time.monotonic(), PATIENCE_S)
+        shared.wait_for_all(self._running.engine, PATIENCE_S)
 
     def settle(self) -> None:
         self._running.engine.finishing.settle()
@@ -172,7 +171,7 @@ def _towpath(requests: shared.SharedRequests, n: int, cores: int, folder: Path) 
     # All other streams of the benchmark are read by joins alone.
     with start(replace(job, streams={"trades": job.streams["trades"]})) as running:
         running.engine.submit(requests.first(n))
-        yield _Ours(running, n)
+        yield _Ours(running)
 
 
 class _Theirs:

@@ -21,8 +21,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from towpath.control.act.engine import Engine
-from towpath.errors import RuntimeFailure
 from towpath.lab.bench import MIXED_KINDS, plain, shared
 from towpath.lab.bench.apart import apart
 from towpath.lab.bench.plain import SETTINGS, SparkSetting
@@ -32,7 +30,6 @@ from towpath.lab.bench.steps import Limit, Pace, Say, find_limit, observe
 from towpath.lab.bench.submission import LateSubmission, submit
 from towpath.lab.bench.workloads import CHANNELS, DELAY_US, MOST, STREAMS, WorkloadKind
 from towpath.plan import CarrierKinds
-from towpath.runtime.carriers import BatchDone
 
 QUERIES_OF_A_SHAPE = 5
 DELAY = f"{DELAY_US} microseconds"
@@ -315,15 +312,5 @@ def start(plan: MixedPlan, n: int, say: Say) -> ColdStart:
     begin = time.monotonic()
     with shared.opened(requests, plan.rate, plan.cores, plan.carriers) as system:
         system.grow_to(n)
-        return wait_for_first(system.running.engine, n, begin, plan.patience_s)
-
-
-def wait_for_first(engine: Engine, n: int, begin: float, patience_s: float) -> ColdStart:
-    """Until every carrier of n queries has done a micro-batch, counted from `begin`."""
-    answered = set[str]()
-    while time.monotonic() - begin < patience_s:
-        answered |= {e.carrier for e in engine.poll() if isinstance(e, BatchDone)}
-        if len(answered) == len(engine.carriers):
-            return ColdStart(time.monotonic() - begin, len(answered))
-        time.sleep(0.1)
-    raise RuntimeFailure(f"of {n:,} queries some had no micro-batch after {patience_s:.0f} s")
+        shared.wait_for_all(system.running.engine, plan.patience_s)
+        return ColdStart(time.monotonic() - begin, len(system.running.engine.carriers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +12,9 @@ from pathlib import Path
 from towpath.api.running import Towpath, start
 from towpath.config.nodes import EmbeddedNode
 from towpath.config.settings import NOW
+from towpath.control.act.engine import Engine
 from towpath.control.decide.requests import Request
+from towpath.errors import RuntimeFailure
 from towpath.job import Job, ResultsDef
 from towpath.lab.bench.feeder import Feeder
 from towpath.lab.bench.plain import MEMORY
@@ -77,3 +80,13 @@ def opened(
         made = job(folder, data, cores, trigger_ms=1000, carriers=carriers)
         with start(made) as running, Feeder(data, rate, cores) as feeder:
             yield SharedJob(running, requests, feeder)
+
+
+def wait_for_all(engine: Engine, patience_s: float) -> None:
+    """Until every carrier has done a micro-batch from now on."""
+    answered, end = set[str](), time.monotonic() + patience_s
+    while len(answered) < len(engine.carriers):
+        if time.monotonic() > end:
+            raise RuntimeFailure(f"some carriers had no micro-batch after {patience_s:.0f} s")
+        time.sleep(0.1)
+        answered |= {e.carrier for e in engine.poll() if isinstance(e, BatchDone)}

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from towpath.errors import RuntimeFailure
-from towpath.lab.bench.shared import SharedJob, SharedRequests, opened
+from towpath.lab.bench.shared import SharedJob, SharedRequests, opened, wait_for_all
 from towpath.lab.bench.steps import Pace, Say, observe
 from towpath.lab.bench.workloads import KINDS
 from towpath.runtime.carriers import BatchDone
@@ -36,9 +36,9 @@ def submit_one(n: int, pace: Pace, rate: int, cores: int, say: Say) -> LateSubmi
 
 def submit(shared: SharedJob, n: int, sql: str, say: Say) -> LateSubmission:
     """To a job that runs n queries."""
-    say("submitting one more")
     running = shared.running
-    shared.triggers()
+    wait_for_all(running.engine, PATIENCE_S)  # a first micro-batch after that is a restart
+    say("submitting one more")
     before = {carrier.id for carrier in running.engine.carriers}
     begin = time.monotonic()
     running.submit("late", sql)
