@@ -19,6 +19,7 @@ from towpath.control.journal.journal import Journal
 from towpath.control.state.history import EventKind
 from towpath.job import Job, QueryDef, ResultsDef
 from towpath.lab.testing.running import ONE
+from towpath.plan import CarrierKinds
 from towpath.spark import server
 from towpath.spark.expressions import RULES, SparkCompiler
 from towpath.store.layout import Store
@@ -45,7 +46,8 @@ def failing(compile_: SparkCompiler, node: exp.Expression) -> Column:
 
 def job(folder: Path, sqls: Mapping[str, str], nodes: Mapping[str, NodeDef] = ONE) -> Job:
     queries = {name: QueryDef.model_validate({"sql": sql}) for name, sql in sqls.items()}
-    return Job(folder / "store", 50, {"s": stream(folder)}, dict(nodes), queries, None, ResultsDef.model_validate({}))
+    where = (folder / "store", 50, {"s": stream(folder)}, dict(nodes), queries, None, ResultsDef.model_validate({}))
+    return Job(*where, carriers=CarrierKinds.COMPILED)  # `failing` is a rule of theirs
 
 
 def wait_until_aside(running: Towpath, *names: str) -> None:
