@@ -17,7 +17,8 @@ TowpathError                what a user may see: one message, no stack trace
 ├── MissingPackageError     a package that an extra of towpath brings is not installed
 ├── UnknownQueryError       a name that no query has
 ├── UnknownNameError        a name that no planner, policy, experiment or stream has
-└── RuntimeFailure          Spark stopped a carrier, or could not be started
+├── RuntimeFailure          Spark stopped a carrier, or could not be started
+└── FragmentFailed          a worker cannot calculate an expression of a query, which is set aside for that
 """
 
 from __future__ import annotations
@@ -121,3 +122,9 @@ class UnknownNameError(TowpathError):
 
 class RuntimeFailure(TowpathError):
     pass
+
+
+class FragmentFailed(TowpathError):
+    def __init__(self, number: int, reason: Exception) -> None:
+        super().__init__(f"fragment {number} fails: {reason}")
+        self.number = number

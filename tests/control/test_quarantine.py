@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from towpath.control.act import quarantine
 from towpath.control.act.engine import Engine
 from towpath.control.decide.requests import Request
-from towpath.control.decide.search import Cause, Verdict, search
+from towpath.control.decide.search import Cause, Tried, Verdict, search
 from towpath.control.journal.journal import Journal
 from towpath.control.state.history import EventKind
 from towpath.errors import RuntimeFailure
@@ -29,12 +29,17 @@ from .world import CATALOG, DELAY, SECOND, SQL, batch_done
 # --- the search ------------------------------------------------------------------------------------------------------
 
 
-def judge(fragments: Sequence[int], passes: Callable[[tuple[int, ...]], bool]) -> tuple[Verdict, int]:
+def judge(
+    fragments: Sequence[int],
+    passes: Callable[[tuple[int, ...]], bool],
+    blamed: Callable[[tuple[int, ...]], int | None] = lambda table: None,
+) -> tuple[Verdict, int]:
     tries, asked = search(fragments), 1
     table = next(tries)
     while True:
         try:
-            table = tries.send(passes(table))
+            passed = passes(table)
+            table = tries.send(Tried(passed, None if passed else blamed(table)))
         except StopIteration as found:
             return found.value, asked
         asked += 1
@@ -46,6 +51,27 @@ def test_exactly_the_guilty_are_found(fragments: list[int], data: st.DataObject)
     verdict, asked = judge(fragments, lambda table: not guilty & set(table))
     assert verdict == Verdict(Cause.FRAGMENTS, tuple(sorted(guilty)))
     assert asked <= 3 + len(guilty) * (len(fragments).bit_length() + 1)
+
+
+@given(st.lists(st.integers(1, 10_000), unique=True, min_size=1, max_size=200), st.data())
+def test_whom_failures_name_is_found_with_a_try_each(fragments: list[int], data: st.DataObject) -> None:
+    """Some fail without saying who it was: the others are found all the same."""
+    guilty = set(data.draw(st.lists(st.sampled_from(fragments), unique=True, min_size=1, max_size=5)))
+    silent = set(data.draw(st.lists(st.sampled_from(sorted(guilty)), unique=True, max_size=2)))
+
+    def blamed(table: tuple[int, ...]) -> int | None:
+        return min(guilty & set(table) - silent, default=None)
+
+    verdict, asked = judge(fragments, lambda table: not guilty & set(table), blamed)
+    assert verdict == Verdict(Cause.FRAGMENTS, tuple(sorted(guilty)))
+    assert silent or asked == 2 + len(guilty)
+    assert asked <= 3 + len(guilty) + len(silent) * len(fragments).bit_length()
+
+
+@given(st.lists(st.integers(1, 100), unique=True, min_size=2, max_size=50), st.integers(1, 200))
+def test_naming_somebody_who_has_no_part_in_it_accuses_nobody(fragments: list[int], named: int) -> None:
+    """A machine that fails with any table and names one: it fails without that one, too."""
+    assert judge(fragments, lambda table: False, lambda table: named)[0] == Verdict(Cause.CARRIER)
 
 
 @given(st.lists(st.integers(1, 100), unique=True, min_size=2, max_size=50), st.data())
@@ -61,8 +87,12 @@ def test_what_fails_without_anybody_is_nobodys_fault(fragments: list[int]) -> No
     assert judge(fragments, lambda table: True)[0] == Verdict(Cause.GONE)
 
 
-@given(st.lists(st.integers(1, 100), unique=True, min_size=1, max_size=30), st.lists(st.booleans(), max_size=60))
-def test_a_machine_that_gets_well_accuses_nobody(fragments: list[int], answers: list[bool]) -> None:
+@given(
+    st.lists(st.integers(1, 100), unique=True, min_size=1, max_size=30),
+    st.lists(st.booleans(), max_size=60),
+    st.none() | st.integers(1, 100),
+)
+def test_a_machine_that_gets_well_accuses_nobody(fragments: list[int], answers: list[bool], named: int | None) -> None:
     """Whatever it answers in between: who passes with everybody in the end has no one at fault."""
     given_, last = iter(answers), [True]
 
@@ -70,7 +100,7 @@ def test_a_machine_that_gets_well_accuses_nobody(fragments: list[int], answers: 
         last[0] = next(given_, True)
         return last[0]
 
-    verdict, _ = judge(fragments, passes)
+    verdict, _ = judge(fragments, passes, lambda table: named)
     assert verdict.cause is not Cause.FRAGMENTS or not last[0]
 
 
@@ -90,6 +120,7 @@ class Node(FakeNode):
         self.second = 0
 
     slow_time = False  # event time stands still
+    says_who = False  # whose row it is that fails
     full = False  # the disk, which a larger table needs more of
 
     def _fails(self, template: Template, rows: Sequence[Row], banned: Iterable[int] = ()) -> bool:
@@ -101,7 +132,9 @@ class Node(FakeNode):
     ) -> None:
         assert carrier not in self.running, "it would get in its own way"
         failed = self._fails(template, rows, banned) or (self.full and len(rows) > 1)
-        self.news.append(TriedOut(carrier, "a fault" if failed else None, outside=self.full))
+        named = next((int(row["_fragment"]) for row in rows if self.says_who and self.bad_rows(row)), None)
+        failure = None if not failed else "a fault" if named is None else f"fragment {named} fails: a fault"
+        self.news.append(TriedOut(carrier, failure, outside=self.full, blamed=named))
 
     def events(self) -> list[CarrierEvent]:
         self.second += not self.slow_time
@@ -210,6 +243,18 @@ def test_several_are_found_at_once(engine: Engine, store: Store, node: Node) -> 
     poll(engine, 40)
     assert set(engine.controller.queries.aside) == {"q3", "q17"}
     assert len(texts_of(store, EventKind.SET_ASIDE)) == 2
+
+
+def test_each_has_the_reason_that_names_it(engine: Engine, node: Node) -> None:
+    submit(engine)
+    poll(engine, 3)
+    node.says_who, node.bad_rows = True, lambda row: has(103.0)(row) or has(117.0)(row)
+    poll(engine, 8)
+    aside = {name: query.failed for name, query in engine.controller.queries.aside.items()}
+    assert set(aside) == {"q3", "q17"}
+    for name, reason in aside.items():
+        (part,) = engine.answers.validity(name)
+        assert reason == f"fragment {part.fragment} fails: a fault"
 
 
 def test_who_fails_when_its_windows_close_is_passed_over(engine: Engine, store: Store, node: Node) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +27,7 @@ from towpath.store.layout import Store
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
 
-PATIENCE_S = 200
+PATIENCE_S = 300
 HEALTHY = {
     **{f"filter{n}": f"SELECT k, v FROM s WHERE v > {n * 60}" for n in range(8)},
     **{f"computed{n}": f"SELECT k, v + {n} AS more FROM s WHERE k = {n}" for n in range(4)},
@@ -44,10 +45,50 @@ def failing(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.when(value > 900, F.raise_error(F.lit("a fault on purpose")).cast("double")).otherwise(F.sqrt(value))
 
 
-def job(folder: Path, sqls: Mapping[str, str], nodes: Mapping[str, NodeDef] = ONE) -> Job:
+# What Spark's Python workers import before anything else: rules of the vectorised engine that fail, or end the process.
+IN_WORKERS = """
+import os, sys
+from importlib.machinery import PathFinder
+
+def fault(values):
+    if (values > 900).any():
+        raise ValueError("a fault on purpose")
+    return values.sqrt()
+
+def crash(values):
+    if (values > 900).any():
+        os._exit(1)
+    return values.cast(float)
+
+class Finder:
+    def find_spec(name, path, target=None):
+        if name != "towpath.vector.expressions":
+            return None
+        spec = PathFinder.find_spec(name, path)
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            from sqlglot import exp
+            load(module)
+            for node, rule in ((exp.Sqrt, fault), (exp.Exp, crash)):
+                module.RULES[node] = lambda compile_, call, rule=rule: compile_(call.this).map_batches(rule)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Finder)
+"""
+
+
+def job(
+    folder: Path,
+    sqls: Mapping[str, str],
+    nodes: Mapping[str, NodeDef] = ONE,
+    kinds: CarrierKinds = CarrierKinds.COMPILED,
+) -> Job:
     queries = {name: QueryDef.model_validate({"sql": sql}) for name, sql in sqls.items()}
     where = (folder / "store", 50, {"s": stream(folder)}, dict(nodes), queries, None, ResultsDef.model_validate({}))
-    return Job(*where, carriers=CarrierKinds.COMPILED)  # `failing` is a rule of theirs
+    return Job(*where, carriers=kinds)
 
 
 def wait_until_aside(running: Towpath, *names: str) -> None:
@@ -99,3 +140,27 @@ def test_the_same_on_an_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             wait_until_aside(running, "bad")
             running.drain()
             assert wrong(running, healthy, pa.concat_tables(fed)) == []
+
+
+def test_the_same_in_universal_carriers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a query that ends the process which calculates it, as the system does when memory is short."""
+    (tmp_path / "workers").mkdir()
+    (tmp_path / "workers" / "sitecustomize.py").write_text(IN_WORKERS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "workers"), prepend=os.pathsep)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    bad = BAD | {"crash": "SELECT k, v FROM s WHERE exp(v) >= 0"}
+    with server.temporary(["trials"], 2, "2g") as started:
+        node = ConnectNode.model_validate({"type": "connect", "address": started["trials"].address, "cores": 2})
+        made = job(tmp_path, HEALTHY | bad, {"far": node}, CarrierKinds.UNIVERSAL)
+        with start(made) as running:
+            assert {c.template.family.universal for c in running.engine.controller.state.carriers.values()} == {True}
+            fed = [arrive(tmp_path, second, FEW) for second in range(3)]
+            running.engine.finishing.catch_up()
+            fed += [arrive(tmp_path, second, MANY) for second in range(3, 6)]
+            wait_until_aside(running, *bad)
+            fed.append(arrive(tmp_path, 6, MANY))
+            running.drain()
+            reasons = {name: query.failed or "" for name, query in running.engine.controller.queries.aside.items()}
+            assert "a fault on purpose" in reasons["bad"] and "a fault on purpose" in reasons["bad_window"]
+            assert wrong(running, HEALTHY, pa.concat_tables(fed)) == []
+            assert wrong(running, bad, pa.concat_tables(fed)) == [], "for the times that they answered for"

@@ -8,10 +8,10 @@ import pytest
 from tests.vector.running import as_input, filtered, fragment, pipelines
 
 from towpath.arrow import arrow_schema
+from towpath.errors import FragmentFailed
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.slots import fits
 from towpath.schema import Column, Stream, Type
-from towpath.vector.evaluate import FragmentFailed
 from towpath.vector.fragments import VectorFragment
 
 TYPES = {"k": Type.STRING, "n": Type.BIGINT, "at": Type.TIMESTAMP}

@@ -66,6 +66,7 @@ class TriedOut:
     carrier: str
     failure: str | None
     outside: bool = False
+    blamed: int | None = None  # the fragment that the failure names
 
 
 CarrierEvent = BatchDone | CarrierStumbled | CarrierFailed | TriedOut

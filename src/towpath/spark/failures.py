@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from towpath.errors import FragmentFailed
+
 # A carrier that fails is started again after these pauses, as long as no micro-batch succeeds between them. Then it is
 # found out why it fails (control/quarantine.py).
 PAUSES_S = (0.5, 2.0)
@@ -35,6 +37,12 @@ def pause_after(times: int, error: BaseException) -> float | None:
 def is_outside(error: BaseException) -> bool:
     """Whether a failure surely comes from the machine, the storage, or from others."""
     return isinstance(error, OSError | StoppedByOthers) or OUTSIDE.search(str(error)) is not None
+
+
+def blamed(error: BaseException) -> int | None:
+    """The fragment whose expression could not be calculated, as a worker has said."""
+    found = re.search(rf"{FragmentFailed.__name__}: fragment (\d+) fails", str(error))
+    return None if found is None else int(found[1])
 
 
 def headline(error: BaseException) -> str:

@@ -28,7 +28,7 @@ from towpath.spark import assignments, trial, universal, writers
 from towpath.spark.assignment_source import FORMAT, VERSION
 from towpath.spark.backlog import has_more, known_us
 from towpath.spark.carrier import build, column_types
-from towpath.spark.failures import StoppedByOthers, headline, is_outside, pause_after
+from towpath.spark.failures import StoppedByOthers, blamed, headline, is_outside, pause_after
 from towpath.spark.inputs import InputPlace, open_cut, open_input, open_links
 from towpath.spark.modes import functions_of, is_remote
 from towpath.spark.node import register_sources
@@ -225,7 +225,7 @@ class SparkRuntime:
         if error is not None:
             log.info("carrier %s failed when it was tried out: %s", carrier, error)
         with self._reviving:
-            found = (None, False) if error is None else (headline(error), is_outside(error))
+            found = (None, False) if error is None else (headline(error), is_outside(error), blamed(error))
             self._news.append(TriedOut(carrier, *found))
 
     def events(self) -> list[CarrierEvent]:

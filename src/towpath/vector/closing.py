@@ -14,11 +14,12 @@ import polars as pl
 import pyarrow as pa
 from sqlglot import exp
 
+from towpath.errors import FragmentFailed
 from towpath.plan.pipeline import Bound, Grouped, Pipeline
 from towpath.plan.slots import OUTPUTS, Layout
 from towpath.schema import Type
 from towpath.vector.aggregates import final, restored
-from towpath.vector.evaluate import RESULTS, FragmentFailed, arrow, numbered, table_of
+from towpath.vector.evaluate import RESULTS, arrow, numbered, table_of
 from towpath.vector.expressions import DTYPES, NotVectorised, plain_value
 from towpath.vector.fragments import SlotCompiler, shown
 from towpath.vector.texts import TIMESTAMP

@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from towpath.arrow import ARROW, arrow_schema
+from towpath.errors import FragmentFailed
 from towpath.plan.slots import OUTPUTS
 from towpath.schema import STREAM, Type
 from towpath.vector.fragments import Mask, NamedExpression, VectorFragment
@@ -26,14 +27,6 @@ RESULTS: pa.Schema = arrow_schema({"_fragment": Type.INT, "_time": Type.TIMESTAM
 
 # Sums of halves of so many rows are exact in doubles.
 MOST_ROWS = 2**20
-
-
-class FragmentFailed(Exception):
-    """An expression of one fragment cannot be calculated."""
-
-    def __init__(self, number: int, reason: Exception) -> None:
-        super().__init__(f"fragment {number} fails: {reason}")
-        self.number = number
 
 
 def prepared(batch: pa.Table) -> pl.DataFrame:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from towpath.control.act.decisions import Decisions
-from towpath.control.decide.search import Cause, Tries, Verdict, search
+from towpath.control.decide.search import Cause, Tried, Tries, Verdict, search
 from towpath.control.state.history import EventKind
 from towpath.errors import RuntimeFailure
 from towpath.runtime.carriers import CarrierFailed, CarrierStumbled, TriedOut
@@ -32,6 +32,7 @@ class _Case:
     message: str  # why it fails
     epoch: int
     tries: Tries
+    reasons: dict[int, str] = field(default_factory=dict)  # of fragments that failures named
 
 
 class Quarantine:
@@ -72,8 +73,8 @@ class Quarantine:
             case CarrierFailed(carrier, message, outside):
                 self._report(carrier, EventKind.CARRIER_FAILED, f"carrier {carrier} stopped again and again: {message}")
                 self._begin(carrier, message, outside)
-            case TriedOut(carrier, failure, outside):
-                self._go_on(carrier, failure, outside)
+            case TriedOut():
+                self._go_on(event)
 
     def well(self, carrier: str) -> None:
         """It has done a micro-batch."""
@@ -96,19 +97,22 @@ class Quarantine:
             self._cases[carrier] = _Case(message, self._controller.state.carriers[carrier].epoch, tries)
             self._try(carrier, next(tries))
 
-    def _go_on(self, carrier: str, failure: str | None, outside: bool) -> None:
+    def _go_on(self, tried: TriedOut) -> None:
+        carrier = tried.carrier
         case = self._cases.get(carrier)
         if case is None:
             return
-        if failure is not None and outside:
+        if tried.failure is not None and tried.outside:
             del self._cases[carrier]
-            self._wait(carrier, failure)
+            self._wait(carrier, tried.failure)
             return
+        if tried.blamed is not None and tried.failure is not None:
+            case.reasons[tried.blamed] = tried.failure
         try:
-            self._try(carrier, case.tries.send(failure is None))
+            self._try(carrier, case.tries.send(Tried(tried.failure is None, tried.blamed)))
         except StopIteration as found:
             del self._cases[carrier]
-            self._judge(carrier, case.message, found.value)
+            self._judge(carrier, case, found.value)
 
     def look(self) -> None:
         """Lets go of carriers that others have taken over or nobody needs, and starts those again that have waited."""
@@ -129,13 +133,14 @@ class Quarantine:
         banned = [*self._controller.banned(carrier), *sorted(without)]
         self._decisions.node(carrier).try_out(carrier, record.template, record.epoch, rows, banned)
 
-    def _judge(self, carrier: str, message: str, verdict: Verdict) -> None:
+    def _judge(self, carrier: str, case: _Case, verdict: Verdict) -> None:
+        message = case.message
         present = self._controller.present(carrier)
         alone = len(present) == 1
         if verdict.cause is Cause.CARRIER and present and self._untouched(carrier):
             verdict = Verdict(Cause.FRAGMENTS, tuple(present)) if alone else self._divide(carrier, present, message)
         if verdict.cause is Cause.FRAGMENTS:
-            self._set_aside(carrier, verdict.guilty, message)
+            self._set_aside(carrier, {guilty: case.reasons.get(guilty, message) for guilty in verdict.guilty})
         elif verdict.cause is Cause.GONE:
             self._restart(carrier)
         elif verdict.cause is Cause.CARRIER:
@@ -150,10 +155,10 @@ class Quarantine:
             todo += self._controller.failing.divide(carrier, (used[:middle], used[middle:]), message)
         return Verdict(Cause.DIVIDED)
 
-    def _set_aside(self, carrier: str, guilty: tuple[int, ...], message: str) -> None:
+    def _set_aside(self, carrier: str, reasons: Mapping[int, str]) -> None:
         with self._decisions.decision() as todo:
-            for fragment in guilty:
-                todo += self._controller.failing.set_aside(fragment, message)
+            for fragment, reason in reasons.items():
+                todo += self._controller.failing.set_aside(fragment, reason)
             todo += self._controller.failing.restart(carrier)
 
     def _restart(self, carrier: str) -> None:

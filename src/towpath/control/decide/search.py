@@ -10,7 +10,16 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-Tries = Generator[tuple[int, ...], bool, "Verdict"]  # yields fragments to try, is sent whether that passed
+
+@dataclass(frozen=True)
+class Tried:
+    """How a try went; `blamed` is the fragment that a failure names, if it names one."""
+
+    passed: bool
+    blamed: int | None = None
+
+
+Tries = Generator[tuple[int, ...], Tried, "Verdict"]  # yields fragments to try, is sent how that went
 
 
 class Cause(StrEnum):
@@ -27,26 +36,37 @@ class Verdict:
 
 
 def search(fragments: Sequence[int]) -> Tries:
-    """Of n fragments with one at fault, about log2(n) + 4 tries; each further one costs log2(n) + 1 more."""
-    if (yield tuple(fragments)):
+    """Of n fragments with one at fault, about log2(n) + 4 tries; each further one costs log2(n) + 1 more.
+
+    Those that failures name take three tries together, and one more each.
+    """
+    tried = yield tuple(fragments)
+    if tried.passed:
         return Verdict(Cause.GONE)
-    if not fragments or not (yield ()):
-        return Verdict(Cause.CARRIER)
-    left, guilty = list(fragments), list[int]()
-    while True:
-        passes, fails = 0, len(left)  # so many of the first
-        while fails - passes > 1:
-            middle = (passes + fails) // 2
-            if (yield tuple(left[:middle])):
-                passes = middle
-            else:
-                fails = middle
-        guilty.append(left.pop(fails - 1))
-        if (yield tuple(left)):
-            break
-        if not left:
-            return Verdict(Cause.CARRIER)  # an empty table passed before: the machine is at fault
+    left, guilty, innocent_plan = list(fragments), list[int](), False
+    while not tried.passed:
+        culprit = tried.blamed if tried.blamed in left else None
+        if culprit is None:
+            if not left or not (innocent_plan or (yield ()).passed):
+                return Verdict(Cause.CARRIER)  # if an empty table has passed before, the machine is at fault
+            innocent_plan = True
+            culprit = yield from _narrowed_down(left)
+        left.remove(culprit)
+        guilty.append(culprit)
+        tried = yield tuple(left)
     # A machine that fails now and then could have accused anybody.
-    if (yield tuple(fragments)):
+    if (yield tuple(fragments)).passed:
         return Verdict(Cause.GONE)
     return Verdict(Cause.FRAGMENTS, tuple(sorted(guilty)))
+
+
+def _narrowed_down(fragments: Sequence[int]) -> Generator[tuple[int, ...], Tried, int]:
+    """The last of the shortest beginning that fails; an empty table passes, and all of them fail."""
+    passes, fails = 0, len(fragments)  # so many of the first
+    while fails - passes > 1:
+        middle = (passes + fails) // 2
+        if (yield tuple(fragments[:middle])).passed:
+            passes = middle
+        else:
+            fails = middle
+    return fragments[fails - 1]
