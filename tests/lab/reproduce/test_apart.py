@@ -10,7 +10,7 @@ import pytest
 from towpath.api.checking import parse_all
 from towpath.config.nodes import EmbeddedNode
 from towpath.lab.reproduce import get, silent
-from towpath.lab.reproduce.live import hummer, sbon
+from towpath.lab.reproduce.live import hummer, sbon, sqpr
 from towpath.lab.reproduce.live.apart import DISTANCES, ENTRIES, ApartOutcome, ApartPlan, Seen, followed, job, sql
 from towpath.lab.reproduce.live.nodes import Machines
 from towpath.spark import server
@@ -73,10 +73,25 @@ def test_each_statement_of_gathering_can_be_true_and_false() -> None:
     assert [s.holds for s in bad.statements] == [False] * 4
 
 
+def test_each_statement_of_admission_can_be_true_and_false() -> None:
+    cheap, dear = outcome(SEEN), outcome(replace(SEEN, usage=220.0, predicted_usage=200.0, delay=6.0), admitted=50)
+    good = sqpr.report({"sqpr": admitted(cheap), "round robin": admitted(dear)}, PLAN)
+    assert [s.holds for s in good.statements] == [True] * 5
+    assert [s.ours for s in good.statements] == pytest.approx([60 / 50, 1 - (110 / 60) / (220 / 50), 1.1, 1.0, 0])
+    worse = outcome(replace(SEEN, usage=300.0, delay=9.0), admitted=40, wrong=("q1",))
+    better = outcome(replace(SEEN, usage=220.0), admitted=50)
+    bad = sqpr.report({"sqpr": admitted(worse), "round robin": admitted(better)}, PLAN)
+    assert [s.holds for s in bad.statements] == [False] * 5
+
+
+def admitted(found: ApartOutcome) -> sqpr.Submitted:
+    return sqpr.Submitted(found, PLAN.queries - found.admitted, (0.1, 0.2, 0.4))
+
+
 @pytest.mark.spark
 @pytest.mark.live
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["sbon-live", "hummer-live"])
+@pytest.mark.parametrize("name", ["sbon-live", "hummer-live", "sqpr-live"])
 def test_answers_on_nodes_far_apart_are_those_of_duckdb(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

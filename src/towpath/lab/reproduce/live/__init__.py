@@ -8,6 +8,7 @@ from towpath.lab.reproduce.live.buffers import buffers
 from towpath.lab.reproduce.live.hummer import live as hummer_live
 from towpath.lab.reproduce.live.redistribution import redistribution
 from towpath.lab.reproduce.live.sbon import live as sbon_live
+from towpath.lab.reproduce.live.sqpr import live as sqpr_live
 from towpath.lab.reproduce.live.throughput import throughput
 from towpath.lab.reproduce.report import Experiment
 
@@ -17,4 +18,5 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "hummer-fig5": buffers,
     "hummer-live": hummer_live,
     "sbon-live": sbon_live,
+    "sqpr-live": sqpr_live,
 }
