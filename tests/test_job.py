@@ -5,6 +5,7 @@ A bad file begins with the whole answer, one comment line each; $JOBS stands for
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,28 @@ def test_every_key() -> None:
     assert job.queries["long"].start == NOW
     assert job.queries["long"].sink == ParquetSinkDef(type="parquet", path=str(JOBS / "good" / "out"))
     assert job.queries["shown"].sink == ConsoleSinkDef(type="console")
+
+
+def test_views_stand_before_those_that_read_them() -> None:
+    job = load(JOBS / "good" / "views.yaml")
+    assert list(job.views) == ["busy", "top"]
+    queries = check(job)
+    assert [len(queries[name].views) for name in ("all", "some")] == [2, 1]
+    assert check(replace(job, views={}, queries={name: QueryDef(sql=q.sql) for name, q in queries.items()})) == queries
+
+
+def test_a_wrong_view_is_reported_once(tmp_path: Path) -> None:
+    text = (JOBS / "good" / "views.yaml").read_text().replace("count(*)", "count(*").replace("max(n)", "max(m)")
+    with pytest.raises(QueryError) as caught:
+        check(write(tmp_path, text))
+    assert [problem.where for problem in caught.value.problems] == ["views.busy, line 1, column 38"]
+    with pytest.raises(QueryError, match="a view is one SELECT, here several are put together"):
+        check(
+            write(
+                tmp_path,
+                text.replace("count(*", "count(*)").replace("10\nq", "10 UNION ALL SELECT value, value FROM clock\nq"),
+            )
+        )
 
 
 def test_generators_bring_columns_rate_and_delay() -> None:

@@ -31,6 +31,7 @@ from towpath.config.settings import (
 from towpath.config.sqlfiles import NAME, NAME_HINT, Contents
 from towpath.config.steering import ControlDef
 from towpath.errors import JobError, Mistake
+from towpath.lang.named_views import in_order
 from towpath.plan import CUT, WHOLE, CarrierKinds
 from towpath.problems.generate import matrix
 from towpath.results.sinks import SINKS, SinkOfQuery
@@ -42,7 +43,20 @@ Fragments = Literal["one_per_query", "one_per_operator"]
 KINDS: Kinds = {"source": SOURCES, "sink": SINKS}
 
 
-class QueryDef(Settings):
+class ViewDef(Settings):
+    """A SELECT that queries read by its name; its SQL is not parsed yet."""
+
+    sql: str = Field(examples=['"SELECT auction, count(*) AS n FROM bids [RANGE 10 SECONDS] GROUP BY auction"'])
+
+    @field_validator("sql")
+    @classmethod
+    def _is_not_blank(cls, sql: str) -> str:
+        if not sql.strip():
+            raise refusal("expected a SELECT statement, got nothing", "write one, or remove it")
+        return sql
+
+
+class QueryDef(ViewDef):
     """A standing query as written; its SQL is not parsed yet."""
 
     sql: str = Field(examples=['"SELECT * FROM bids WHERE price > 900"'])
@@ -58,13 +72,6 @@ class QueryDef(Settings):
         if fragments == CUT and info.data.get("copies", 1) > 1:
             raise refusal(f"{CUT} cuts a query, and copies are made of whole ones", "remove fragments or copies")
         return fragments
-
-    @field_validator("sql")
-    @classmethod
-    def _is_not_blank(cls, sql: str) -> str:
-        if not sql.strip():
-            raise refusal("expected a SELECT statement, got nothing", "write one, or remove the query")
-        return sql
 
 
 def _retention_us(value: object) -> object:
@@ -92,6 +99,7 @@ class Job:
     carriers: CarrierKinds = CarrierKinds.AUTO
     distances: Distances = field(default_factory=dict)  # between nodes, as far as a site knows them
     inject: bool = False  # readers wait as long as that
+    views: dict[str, str] = field(default_factory=dict)  # that queries read by name, each before those that read it
 
     @property
     def catalog(self) -> dict[str, Stream]:
@@ -143,6 +151,7 @@ class JobText(Settings):
     trigger_ms: Annotated[Milliseconds, Field(gt=0)] = Field(1000, alias="trigger", examples=["1 second"])
     streams: dict[str, Any] = Field(examples=["{clock: {source: {type: rate, rate: 100}}}"])
     nodes: dict[str, Any] | None = None
+    views: dict[str, Any] | None = None
     queries: dict[str, Any] | None = None
     queries_folder: Any = None  # read apart too, so that its files are looked at whatever else is wrong
     fragments: Fragments = Field("one_per_query", examples=[CUT])
@@ -196,6 +205,7 @@ class _JobReader:
         streams = self.streams(_section(raw, "streams"))
         given = _section(raw, "nodes") or {"local": {"type": "embedded", "cores": 2}}
         nodes = {name: node for name, value in given.items() if (node := self.node(name, value))}
+        views = self.views(_section(raw, "views"), streams)
         queries = self.queries(_section(raw, "queries"))
         folder = self.queries_folder(raw.get("queries_folder"))
         contents = Contents() if folder is None else sqlfiles.usable(folder, frozenset(queries))
@@ -213,7 +223,8 @@ class _JobReader:
         if top is None or results is None or self.problems:
             return None
         where = (store, top.trigger_ms, streams, nodes)
-        return Job(*where, queries, folder, results, control, top.fragments, contents, top.carriers, distances, inject)
+        made = Job(*where, queries, folder, results, control, top.fragments, contents, top.carriers, distances, inject)
+        return replace(made, views=views)
 
     def checked(self, model: type[_Model], value: object, where: str, note: str = "") -> _Model | None:
         try:
@@ -301,6 +312,26 @@ class _JobReader:
             if stream.node is not None and stream.node not in nodes:
                 where = f"streams.{name}.node"
                 self.refuse(where, f"there is no node {shown(stream.node)}", f"one of: {listed(nodes)}")
+
+    def views(self, section: dict[str, Any], streams: Iterable[str]) -> dict[str, str]:
+        owners = {name.lower(): f"the stream {name}" for name in streams}
+        texts: dict[str, str] = {}
+        for name, value in section.items():
+            where = f"views.{name}"
+            text = self.checked(ViewDef, value if isinstance(value, dict) else {"sql": value}, where)
+            if not IDENTIFIER.fullmatch(name):
+                hint = "use letters, digits and _, not beginning with a digit"
+                self.refuse(where, f"{shown(name)} is not a name for a view", hint)
+            elif (owner := owners.setdefault(name.lower(), f"the view {name}")) != f"the view {name}":
+                hint = "rename one of them; names that differ only in case are the same to SQL"
+                self.refuse(where, f"{owner} has that name", hint)
+            elif text:
+                texts[name] = text.sql
+        found, circular = in_order(texts)
+        for name in circular:
+            hint = "a view can read streams, and views that do not read it"
+            self.refuse(f"views.{name}", f"the view {name} reads itself, or a view that cannot be without it", hint)
+        return found
 
     def queries(self, section: dict[str, Any]) -> dict[str, QueryDef]:
         queries: dict[str, QueryDef] = {}

@@ -204,6 +204,7 @@ EDITS: dict[tuple[str, str], tuple[str, tuple[str, Any]]] = {
     ("", "trigger"): (HOLDS, ("trigger", "2 seconds")),
     ("", "streams"): (REPLACED, ("streams.files.time", "made")),
     ("", "nodes"): (HOLDS, ("nodes.right", {"type": "embedded", "cores": 1})),
+    ("", "views"): (HOLDS, ("views", {"some": "SELECT k FROM files"})),
     ("", "queries"): (REPLACED, ("queries.files.sql", "SELECT k FROM files")),
     ("", "queries_folder"): (HOLDS, ("queries_folder", "./b")),
     ("", "fragments"): (REPLACED, ("fragments", "one_per_operator")),
@@ -329,6 +330,19 @@ def test_an_edit_is_carried_out_or_said_to_change_nothing(folder: Path, section:
     assert (runs.job.store != job.store) == (outcome == OTHER_JOB)
     for name, query in runs.job.queries.items():
         assert runs.running[name].sink == (None if query.sink is None else query.sink.record())
+
+
+def test_a_query_is_replaced_when_a_view_says_something_else(folder: Path) -> None:
+    runs = Runs()
+    text = "views: {{some: SELECT k FROM files WHERE k > {}}}\n"
+    reads = copy.deepcopy(BASE)
+    reads["queries"]["files"] = "SELECT k FROM some"
+    runs.start(written(folder, text.format(1) + dumped(reads)))
+    before = {name: query.id for name, query in runs.running.items()}
+    assert runs.start(written(folder, text.format(1) + dumped(reads))) == []
+    runs.start(written(folder, text.format(2) + dumped(reads)))
+    changed = {name for name, query in runs.running.items() if before.get(name) != query.id}
+    assert changed == {"files"}
 
 
 def test_what_changes_nothing_is_said_in_words_as_long_as_it_does(folder: Path) -> None:

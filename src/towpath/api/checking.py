@@ -10,6 +10,7 @@ from towpath.api.steering import control_mistakes
 from towpath.errors import JobError, Mistake, QueryError
 from towpath.job import Job, load
 from towpath.lang import parse
+from towpath.lang.named_views import tables
 from towpath.lang.query import Query
 
 
@@ -45,15 +46,37 @@ def refuse(problems: Sequence[Mistake]) -> None:
 
 
 def _parse(job: Job) -> tuple[dict[str, Query], dict[str, list[Mistake]]]:
-    catalog = job.catalog
+    catalog, views = job.catalog, job.views
     queries: dict[str, Query] = {}
-    problems: dict[str, list[Mistake]] = {}
+    problems, unsound = _views_problems(job)
     for name, definition in job.queries.items():
+        if unsound and not unsound.isdisjoint(tables(definition.sql)):
+            continue  # it could only say that again
         try:
-            queries[name] = parse(definition.sql, catalog, name)
+            queries[name] = parse(definition.sql, catalog, name, views)
         except QueryError as error:
             problems[name] = placed(error, _where(job, name))
     return queries, problems
+
+
+def _views_problems(job: Job) -> tuple[dict[str, list[Mistake]], set[str]]:
+    """What is wrong in views, whoever reads them; and, in lower case, those that stand for nothing because of it."""
+    problems: dict[str, list[Mistake]] = {}
+    unsound: set[str] = set()
+    for name, sql in job.views.items():
+        where = f"views.{name}"
+        if not unsound.isdisjoint(tables(sql)):
+            unsound.add(name.lower())
+            continue
+        try:
+            if len(parse(sql, job.catalog, name, job.views).selects) == 1:
+                continue
+            message = "a view is one SELECT, here several are put together"
+            problems[where] = [Mistake(where, message, "make a view of each, and put UNION ALL into the query")]
+        except QueryError as error:
+            problems[where] = placed(error, where)
+        unsound.add(name.lower())
+    return problems, unsound
 
 
 def placed(error: QueryError, where: str | Path) -> list[Mistake]:

@@ -74,7 +74,7 @@ def explain(
     queries = parse_all(job)
     shown = _chosen(queries, names, sql)
     if sql is not None:
-        queries[AD_HOC] = parse(sql, job.catalog, AD_HOC)
+        queries[AD_HOC] = parse(sql, job.catalog, AD_HOC, job.views)
     return _explain(queries, shown, dataclasses.replace(job, fragments=fragments or job.fragments))
 
 

@@ -130,7 +130,7 @@ class Towpath:
         """
         said = {"sql": sql, "sink": sink, "copies": copies, "fragments": fragments}
         defined = self.definitions({name: {key: value for key, value in said.items() if value is not None}})
-        query = parse(sql, self.job.catalog, name)
+        query = parse(sql, self.job.catalog, name, self.job.views)
         request = request_of(query, defined[name], self.job.fragments, "api")
         self.engine.submit([dataclasses.replace(request, start=start_of(start))])
 
@@ -235,7 +235,7 @@ class Towpath:
 
     def _take_in(self, name: str, sql: str, file: Path) -> None:
         try:
-            query, fragments = parse(sql, self.job.catalog, name), self.job.fragments
+            query, fragments = parse(sql, self.job.catalog, name, self.job.views), self.job.fragments
             self.engine.submit([Request(query, NOW, origin="job", fragments=fragments)])
         except QueryError as error:
             self.refuse(QueryError("not taken in:", placed(error, file)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -10,6 +10,7 @@ from sqlglot import exp
 from towpath.errors import QueryError
 from towpath.lang.budget import MOST_PARTS, MOST_SELECTS, Budget, TooLarge
 from towpath.lang.literals import cast
+from towpath.lang.named_views import NONE, compose
 from towpath.lang.query import Item, Query, Select
 from towpath.lang.refusals import refuse_clauses
 from towpath.lang.select import SelectReader, read_names
@@ -17,19 +18,24 @@ from towpath.lang.spellings import rewrite
 from towpath.lang.statements import DialectStatement, aggregates, refuse_changes
 from towpath.lang.syntax import read
 from towpath.lang.typing import a, widest
-from towpath.lang.underline import Problems, span
+from towpath.lang.underline import Composed, Problems, span
 from towpath.lang.views import Views
 from towpath.schema import Catalog
 
 
-def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
-    """The checked query of a text. Raises QueryError with all mistakes, each with its place."""
-    problems = Problems(sql)
+def parse(sql: str, catalog: Catalog, name: str = "query", named: Mapping[str, str] = NONE) -> Query:
+    """The checked query of a text. Raises QueryError with all mistakes, each with its place.
+
+    `named` are the views that a job has, each before those that read it (named_views.py).
+    """
+    problems, composed = Problems(sql), Composed(sql)
     selects: tuple[Select, ...] = ()
     views = Views(catalog)
     translated, note = False, ""
     try:
-        found = read(sql, problems)
+        composed = compose(sql, named)
+        problems = Problems(composed.text, composed)
+        found = read(composed.text, problems)
         if found is not None:
             statement, tree = found
             translated = _rewrite(statement, tree, catalog, problems)
@@ -45,7 +51,7 @@ def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
     if wrong:
         count = "a problem" if len(wrong) == 1 else f"{len(wrong)} problems"
         raise QueryError(f"{name} has {count}", wrong)
-    return Query(name, sql, selects, tuple(views.found), translated, note)
+    return Query(name, composed.text, selects, tuple(views.found), translated, note)
 
 
 def _rewrite(statement: DialectStatement, tree: exp.Expr, catalog: Catalog, problems: Problems) -> bool:

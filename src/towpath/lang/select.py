@@ -58,6 +58,10 @@ class SelectReader:
         """For what stands in parentheses in FROM, and behind a name of WITH."""
         return SelectReader(self._views, self._problems, self._budget, named)
 
+    def apart(self, named: Mapping[str, WithName]) -> SelectReader:
+        """For what is no part of the query: the views in it are not the query's."""
+        return SelectReader(self._views.copy(), self._problems, self._budget, named)
+
     def _select(self, raw: exp.Select, sources: list[ScopedInput], conditions: list[exp.Expr], sound: bool) -> Select:
         problems = self._problems
         scope = Scope(sources, self._views.known, problems, self._budget)
@@ -162,7 +166,7 @@ def read_names(raw: exp.Expr, reader: SelectReader, problems: Problems) -> Mappi
     tables = [table.name.lower() for table in raw.find_all(exp.Table)]
     for name, node in seen.items():
         if name not in tables and isinstance(node.this, exp.Select):
-            reader.inner(known[name].known).read(node.this)  # what nobody reads is checked, too
+            reader.apart(known[name].known).read(node.this)  # what nobody reads is checked, too
     return known
 
 

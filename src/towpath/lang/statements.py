@@ -14,7 +14,8 @@ from towpath.lang.functions import AGGREGATES
 from towpath.lang.table_windows import UnsupportedSpelling
 from towpath.lang.underline import TextSpan
 
-_KINDS = ("TABLE", "STREAM", "SINK", "PIPELINE")
+VIEW, MATERIALIZED_VIEW = VIEWS = ("VIEW", "MATERIALIZED VIEW")
+_KINDS = ("TABLE", "STREAM", "SINK", "PIPELINE", VIEW)
 _OPTIONS = "where streams come from and where results go is written in the job file"
 _UPDATES = "updating results are missing: a window gives its result once, when it is complete (EMIT FINAL)"
 
@@ -25,6 +26,7 @@ class DialectStatement:
 
     tokens: list[Token]
     result: str = ""  # the name that the text gives to its results
+    kind: str = ""  # what the results are to be, in the words behind CREATE
     changes: TextSpan | None = None  # EMIT CHANGES
     other: bool = False  # whether there was anything
 
@@ -52,29 +54,35 @@ class _Head:
         self._at = 0
 
     def read(self) -> DialectStatement:
+        kind = ""
         if self._take("INSERT"):
             self._must("INTO")
             self._take("TABLE")
             name = self._name()
             if self._word() == "(" and self._word(1) != "SELECT":
                 self._refuse("a list of columns is not supported here", "name the columns in SELECT with AS")
-        elif self._word() == "CREATE" and self._word(1) not in ("VIEW", "TEMPORARY", "TEMP"):
-            name = self._created()
+        elif self._word() == "CREATE":
+            name, kind = self._created()
         else:
             return DialectStatement(self._tokens)
         rest = self._tokens[self._at :]
         if not rest:
             self._refuse("the statement has no SELECT", "")
         self._refuse_options(rest)
-        return DialectStatement(rest, name, other=True)
+        return DialectStatement(rest, name, kind, other=True)
 
-    def _created(self) -> str:
+    def _created(self) -> tuple[str, str]:
+        """The name and the kind of what is made."""
         self._take("CREATE")
         if self._take("OR"):
             self._must("REPLACE")
         if self._take("MATERIALIZED"):
-            self._must("VIEW")
-        elif not any(self._take(kind) for kind in _KINDS):
+            self._must(VIEW)
+            kind = MATERIALIZED_VIEW
+        else:
+            self._take("TEMPORARY") or self._take("TEMP")
+            kind = next((kind for kind in _KINDS if self._take(kind)), "")
+        if not kind:
             hint = "a query is a SELECT, or CREATE MATERIALIZED VIEW, TABLE or STREAM name AS SELECT"
             self._refuse(f"CREATE {self._word()} is not supported", hint)
         if self._take("IF"):
@@ -84,7 +92,7 @@ class _Head:
         if self._word() in ("WITH", "("):
             self._refuse("options and columns are not supported here", _OPTIONS)
         self._must("AS")
-        return name
+        return name, kind
 
     def _refuse_options(self, rest: list[Token]) -> None:
         """Options behind the SELECT, as a sink has them."""

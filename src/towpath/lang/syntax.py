@@ -12,7 +12,7 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
 from towpath.lang.dialect import BadWindow, ForeignWord, TowpathDialect, TowpathParser
 from towpath.lang.foreign import FOREIGN
-from towpath.lang.statements import DialectStatement, unwrap
+from towpath.lang.statements import VIEW, DialectStatement, unwrap
 from towpath.lang.table_windows import UnsupportedSpelling
 from towpath.lang.underline import Problems
 
@@ -39,7 +39,7 @@ def read(sql: str, problems: Problems) -> tuple[DialectStatement, exp.Expr] | No
         return None
     if _holds_no_text(sql, problems):
         return None
-    tokens = _tokens(sql, problems)
+    tokens = tokens_of(sql, problems)
     if tokens is None:
         return None
     try:
@@ -47,13 +47,17 @@ def read(sql: str, problems: Problems) -> tuple[DialectStatement, exp.Expr] | No
     except UnsupportedSpelling as error:
         problems.add(error.place, error.message, error.hint)
         return None
+    if statement.kind == VIEW:
+        hint = "put the SELECT that reads it behind a semicolon; or name the view under `views` in the job file"
+        problems.add((tokens[0].start, tokens[-1].end + 1), "a view alone puts nothing out", hint)
+        return None
     if not _one_select(statement.tokens, sql, problems):
         return None
-    tree = _tree(statement.tokens, sql, problems)
+    tree = tree_of(statement.tokens, sql, problems)
     return None if tree is None else (statement, tree)
 
 
-def _tree(tokens: list[Token], sql: str, problems: Problems) -> exp.Expr | None:
+def tree_of(tokens: list[Token], sql: str, problems: Problems) -> exp.Expr | None:
     parser = TowpathParser(ErrorLevel.IMMEDIATE, error_message_context=len(sql), dialect=TowpathDialect())
     try:
         return parser.parse(tokens, sql)[0]
@@ -82,7 +86,7 @@ def _holds_no_text(sql: str, problems: Problems) -> bool:
     return False
 
 
-def _tokens(sql: str, problems: Problems) -> list[Token] | None:
+def tokens_of(sql: str, problems: Problems) -> list[Token] | None:
     try:
         tokens = TowpathDialect().tokenize(sql)
     except TokenError:

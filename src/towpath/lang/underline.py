@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -13,19 +14,40 @@ TextSpan = tuple[int, int]  # offsets into the text: first character, one past t
 WIDTH = 110  # an excerpt of a longer line is cut around the mark
 
 
+@dataclass(frozen=True)
+class Composed:
+    """A text that was put together, and where its parts stand in what somebody wrote."""
+
+    text: str
+    written: str = ""  # if it was put together
+    parts: tuple[tuple[int, int, int], ...] = ()  # begin and end in the text, begin in what was written
+
+    def place(self, found: TextSpan) -> TextSpan:
+        """A place of the text in what was written; its beginning, for what nobody wrote there."""
+        if not self.parts:
+            return found
+        start, end = found
+        for begin, stop, there in self.parts:
+            if begin <= start < stop:
+                return there + start - begin, there + min(end, stop) - begin
+        return 0, 1
+
+
 class Problems:
     """Collects the mistakes of one SQL text, each once."""
 
-    def __init__(self, sql: str) -> None:
+    def __init__(self, sql: str, composed: Composed | None = None) -> None:
         self.sql = sql
+        self._composed = composed or Composed(sql)
         self._found: dict[Mistake, TextSpan] = {}
 
     def add(self, at: exp.Expr | TextSpan, message: str, hint: str = "") -> None:
         found = at if isinstance(at, tuple) else span(at)
-        start, end = found or (0, len(self.sql))
-        line, column = position(self.sql, start)
-        problem = Mistake(f"line {line}, column {column}", message, hint, underline(self.sql, (start, end)))
-        self._found.setdefault(problem, (start, end))
+        place = self._composed.place(found or (0, len(self.sql)))
+        written = self._composed.written or self.sql
+        line, column = position(written, place[0])
+        problem = Mistake(f"line {line}, column {column}", message, hint, underline(written, place))
+        self._found.setdefault(problem, place)
 
     def __len__(self) -> int:
         return len(self._found)

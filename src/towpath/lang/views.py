@@ -33,6 +33,9 @@ class Views:
         """All that a SELECT can read: streams, and views by the names they have in the tree."""
         return ChainMap(self.streams, self.catalog)  # type: ignore[arg-type]
 
+    def copy(self) -> Views:
+        return Views(self.catalog, list(self.found), dict(self.streams))
+
     def add(self, select: Select) -> View:
         items = tuple(replace(item, name=f"v{n}") for n, item in enumerate(select.items))
         made = replace(select, items=items)

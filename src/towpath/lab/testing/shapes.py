@@ -52,11 +52,14 @@ class SelectShape:
     having: tuple[str, ...] = ()
     shown: tuple[int, ...] | None = None  # the numbers of the items that are put out, in order; None: all of them
 
-    def text(self, twist: Random | None) -> str:
-        """The SQL, with constants still open; `twist` varies what does not change the meaning."""
+    def text(self, twist: Random | None, views: list[str]) -> str:
+        """The SQL, with constants still open; `twist` varies what does not change the meaning.
+
+        Some SELECTs that it reads are put under `views`, and read by the names v1, v2 and so on.
+        """
         aliases = twist.choice(ALIASES) if twist else ALIASES[0]
         written_as_join = twist is not None and len(self.inputs) > 1 and twist.choice((False, True))
-        inputs = [self._input(i, aliases[n], twist) for n, i in enumerate(self.inputs)]
+        inputs = [self._input(i, aliases[n], twist, views) for n, i in enumerate(self.inputs)]
         conditions = list(self.conditions)
         if written_as_join:
             joined = [f" JOIN {text} ON {tie}" for text, tie in zip(inputs[1:], self.ties, strict=True)]
@@ -77,9 +80,16 @@ class SelectShape:
             text += f" {word} {glue.join(parts)}" if parts else ""
         return re.sub(r"@(\d)", lambda m: aliases[int(m[1])], text)
 
-    def _input(self, shape: InputShape, alias: str, twist: Random | None) -> str:
+    def _input(self, shape: InputShape, alias: str, twist: Random | None, views: list[str]) -> str:
         inner = shape.source
-        source = inner if isinstance(inner, str) else f"({inner.text(twist)})"
+        if isinstance(inner, str):
+            source = inner
+        else:
+            text = inner.text(twist, views)
+            named = twist is not None and twist.choice((False, True))
+            if named:
+                views.append(text)
+            source = f"v{len(views)}" if named else f"({text})"
         return f"{source} {shape.window} AS {alias}" if shape.window else f"{source} AS {alias}"
 
 
@@ -93,8 +103,10 @@ class Shape:
         """The SQL for two seeds: equal `constants` give queries of equal meaning; `twist` 0 is the shape as it is."""
         twists = Random(twist) if twist else None
         values = Random(constants)
-        selects = [_fill(select, values).text(twists) for select in self.selects]
-        return "\nUNION ALL\n".join(selects)
+        views: list[str] = []
+        selects = [_fill(select, values).text(twists, views) for select in self.selects]
+        before = "".join(f"CREATE VIEW v{n} AS {text};\n" for n, text in enumerate(views, 1))
+        return before + "\nUNION ALL\n".join(selects)
 
     def rearranged(self, rng: Random) -> Shape:
         """The same with its outputs in another order, and sometimes without one of its plain columns."""
