@@ -118,6 +118,12 @@ def part(text: str, delimiter: str, place: int) -> str:
     return parts[at] if 0 <= at < len(parts) else ""
 
 
+def numbered_part(text: str, delimiter: str, place: int) -> str | None:
+    """An empty text has no parts."""
+    parts = text.split(delimiter) if text else []
+    return parts[place] if place < len(parts) else None
+
+
 FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_whole": (whole, ["VARCHAR"], "BIGINT"),
     "t_fraction": (fraction, ["VARCHAR"], "DOUBLE"),
@@ -136,6 +142,7 @@ FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_lpad": (lambda text, n, fill: filled(text, n, fill) + text[:n], ["VARCHAR", "INTEGER", "VARCHAR"], "VARCHAR"),
     "t_rpad": (lambda text, n, fill: text[:n] + filled(text, n, fill), ["VARCHAR", "INTEGER", "VARCHAR"], "VARCHAR"),
     "t_split": (part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
+    "t_split_index": (numbered_part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
     "t_replace": (
         lambda text, wanted, given: text.replace(wanted, given),
         ["VARCHAR", "VARCHAR", "VARCHAR"],

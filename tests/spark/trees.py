@@ -392,6 +392,10 @@ def _changed_texts() -> Iterator[Op]:
             arguments = f"'{delimiter}', {place}"
             split = f"t_split({{}}, {arguments})"
             yield Op("split_part", (STR,), STR, _infix(split, STR, f"split_part({{}}, {arguments})"))
+        for place in (0, 1, 7):
+            arguments = f"'{delimiter}', {place}"
+            split = f"t_split_index({{}}, {arguments})"
+            yield Op("split_index", (STR,), STR, _infix(split, STR, f"split_index({{}}, {arguments})"))
     for wanted, given in (("a", ""), ("12", "$1"), ("0", "\\0"), ("-", "/"), (" ", "  "), ("😀", "é"), ("oo", "o")):
         arguments = f"'{wanted}', '{given}'"
         yield Op("replace", (STR,), STR, _infix(f"t_replace({{}}, {arguments})", STR, f"replace({{}}, {arguments})"))

@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -59,6 +60,12 @@ class BadArgument(Exception):
 
 class Log10(exp.Expression, exp.Func):
     """The logarithm to base 10."""
+
+
+class SplitIndex(exp.Expression, exp.Func):
+    """A part of a text, counted from 0; NULL if there is none."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "delimiter": True, "part_index": True}
 
 
 @dataclass(frozen=True)
@@ -177,6 +184,12 @@ def _split_part(arguments: list[exp.Expression]) -> exp.Expression:
     return exp.SplitPart(this=arguments[0], delimiter=arguments[1], part_index=arguments[2])
 
 
+def _split_index(arguments: list[exp.Expression]) -> exp.Expression:
+    _text_of("split_index", arguments, 1)
+    _number_of("split_index", arguments, 2, range(MOST_PARTS_OF_TEXT + 1))
+    return SplitIndex(this=arguments[0], delimiter=arguments[1], part_index=arguments[2])
+
+
 def _located(arguments: list[exp.Expression]) -> exp.Expression:
     return exp.StrPosition(this=arguments[1], substr=arguments[0])
 
@@ -212,6 +225,7 @@ TWO_TEXTS = Signature((STRING, STRING), Type.BOOLEAN)
 POSITION = Signature((STRING, STRING), Type.INT)
 PADDED = Signature((STRING, INTEGER, STRING), Type.STRING)
 SUBSTRING = Signature((STRING, INTEGER, INTEGER), Type.STRING)
+PART = Signature((STRING, STRING, INTEGER), Type.STRING)
 
 _SCALARS: dict[str, Function] = {
     "abs": _one(exp.Abs),
@@ -251,7 +265,8 @@ _SCALARS: dict[str, Function] = {
     "second": _one(exp.Second, TIMESTAMP, Type.INT),
     "sha256": Function(exp.SHA2, _sha, 1, 1, Signature((STRING,), Type.STRING)),
     "sign": _one(exp.Sign),
-    "split_part": Function(exp.SplitPart, _split_part, 3, 3, Signature((STRING, STRING, INTEGER), Type.STRING)),
+    "split_index": Function(SplitIndex, _split_index, 3, 3, PART),
+    "split_part": Function(exp.SplitPart, _split_part, 3, 3, PART),
     "sqrt": _one(exp.Sqrt, NUMBER, Type.DOUBLE),
     "starts_with": _two(exp.StartsWith, TWO_TEXTS),
     "strpos": Function(exp.StrPosition, _call(exp.StrPosition, "this", "substr"), 2, 2, POSITION),
@@ -323,11 +338,12 @@ _OTHER_AGGREGATES = frozenset(
 _DAYS = "systems number the days differently; isodow(t) is 1 on Mondays and 7 on Sundays"
 OTHERWISE = {
     **dict.fromkeys(("dayofweek", "weekday", "day_of_week", "dow"), _DAYS),
+    "count_char": "write length(x) - length(replace(x, 'c', '')) to count the letter c",
     "log": "systems take different bases; write ln(x) or log10(x)",
     "position": "write position(x IN text)",
     "reverse": "systems reverse different characters",
 }
-"""What the systems that have these do not agree on."""
+"""What the systems that have these do not agree on, or what says the same."""
 
 
 def refusal(name: str) -> tuple[str, str]:

@@ -8,13 +8,14 @@ NULL. docs/language.md says which values those are.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from sqlglot import exp
 
-from towpath.lang.functions import Log10
+from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.schema import Type
@@ -43,7 +44,7 @@ SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2
 FURTHEST = 2**31 - 1  # position in a text
 BIGINT_BOUNDS = (-(2.0**63), 2.0**63)  # the second is the first double that is too large
 # Operations that need a value more than once.
-REPEATING = (exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring)
+REPEATING = (exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring, SplitIndex)
 
 
 class SparkCompiler:
@@ -212,6 +213,15 @@ def _split_part(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.split_part(compile_(node.this), delimiter, F.lit(place))
 
 
+def _split_index(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    delimiter, place = re.escape(node.args["delimiter"].name), int(node.args["part_index"].name)
+
+    def part(text: Column) -> Column:
+        return F.when(text != F.lit(""), F.get(F.split(text, delimiter, -1), F.lit(place)))
+
+    return compile_.let(node.this, part)
+
+
 def _repeat(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.repeat(compile_(node.this), int(node.args["times"].name))
 
@@ -340,6 +350,7 @@ RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Colu
     exp.Right: _right,
     exp.Pad: _padded,
     exp.SplitPart: _split_part,
+    SplitIndex: _split_index,
     exp.Repeat: _repeat,
     exp.Replace: _replace,
     exp.StrPosition: _found,

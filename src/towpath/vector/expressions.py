@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from sqlglot import exp
 
-from towpath.lang.functions import Log10
+from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.plan.constants import constant
 from towpath.schema import INTEGERS, Type
@@ -56,6 +56,7 @@ REPEATING = (
     exp.Right,
     exp.Pad,
     exp.SplitPart,
+    SplitIndex,
     exp.Repeat,
     exp.StrPosition,
     exp.Greatest,
@@ -444,6 +445,15 @@ def _split_part(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     return compile_.let(part, node.this)
 
 
+def _split_index(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    delimiter, place = node.args["delimiter"].name, int(node.args["part_index"].name)
+
+    def part(text: pl.Expr) -> pl.Expr:
+        return pl.when(text != "").then(text.str.split(delimiter).list.get(place, null_on_oob=True))
+
+    return compile_.let(part, node.this)
+
+
 def _repeat(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     times = int(node.args["times"].name)
     return compile_.let(lambda text: pl.concat_str([text] * times) if times else text.str.slice(0, 0), node.this)
@@ -539,6 +549,7 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Right: _right,
     exp.Pad: _padded,
     exp.SplitPart: _split_part,
+    SplitIndex: _split_index,
     exp.Repeat: _repeat,
     exp.Replace: _replace,
     exp.StrPosition: _found,

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from towpath.lang.functions import Log10
+from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.literals import whole_number
 from towpath.lang.query import WINDOW
 from towpath.lang.typing import infer
@@ -262,6 +262,11 @@ def _padded(render: Renderer, node: exp.Pad) -> str:
     return f"{name}({render(node.this)}, {node.expression.name}, {render(node.args['fill_pattern'])})"
 
 
+def _split_index(render: Renderer, node: SplitIndex) -> str:
+    delimiter, place = render(node.args["delimiter"]), int(node.args["part_index"].name) + 1
+    return _let(render(node.this), f"CASE WHEN v <> '' THEN string_split(v, {delimiter})[{place}] END")
+
+
 def _trim(render: Renderer, node: exp.Trim) -> str:
     name = {None: "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[node.args.get("position")]
     return f"{name}({render(node.this)}, {_text(SPACES)})"
@@ -350,6 +355,7 @@ RULES: dict[type[exp.Expression], Rule] = {
     Log10: _log10,
     exp.Right: _right,
     exp.Pad: _padded,
+    SplitIndex: _split_index,
     exp.Repeat: lambda render, node: f"repeat({render(node.this)}, {node.args['times'].name})",
     exp.Ln: _ln,
     exp.Pow: _power,
