@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import hashlib
 import re
@@ -124,6 +125,49 @@ def numbered_part(text: str, delimiter: str, place: int) -> str | None:
     return parts[place] if place < len(parts) else None
 
 
+EPOCH = dt.datetime(1970, 1, 1)
+LENGTHS = {
+    "MICROSECOND": dt.timedelta(microseconds=1),
+    "MILLISECOND": dt.timedelta(milliseconds=1),
+    **{unit: dt.timedelta(**{f"{unit.lower()}s": 1}) for unit in ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK")},
+}
+
+
+def moved(moment: dt.datetime, count: int, unit: str) -> dt.datetime | None:
+    """Nothing beyond the years 1 to 9999; a day that its month has not is the month's last."""
+    try:
+        if unit in LENGTHS:
+            return moment + count * LENGTHS[unit]
+        months = moment.year * 12 + moment.month - 1 + count * {"MONTH": 1, "YEAR": 12}[unit]
+        year, month = months // 12, months % 12 + 1
+        return moment.replace(year=year, month=month, day=min(moment.day, calendar.monthrange(year, month)[1]))
+    except (OverflowError, ValueError):
+        return None
+
+
+def whole_units(start: dt.datetime, end: dt.datetime, unit: str) -> int:
+    units = abs(end - start) // LENGTHS[unit]
+    return units if end >= start else -units
+
+
+def cut(unit: str, moment: dt.datetime) -> dt.datetime:
+    day = dt.datetime(moment.year, moment.month, moment.day)
+    match unit:
+        case "WEEK":
+            return day - dt.timedelta(days=day.weekday())
+        case "MONTH":
+            return day.replace(day=1)
+        case "QUARTER":
+            return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
+        case "YEAR":
+            return day.replace(month=1, day=1)
+    return moment - (moment - day) % LENGTHS[unit]
+
+
+def since_1970(moment: dt.datetime, unit: str) -> int:
+    return (moment - EPOCH) // LENGTHS[unit]
+
+
 FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_whole": (whole, ["VARCHAR"], "BIGINT"),
     "t_fraction": (fraction, ["VARCHAR"], "DOUBLE"),
@@ -143,6 +187,10 @@ FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_rpad": (lambda text, n, fill: text[:n] + filled(text, n, fill), ["VARCHAR", "INTEGER", "VARCHAR"], "VARCHAR"),
     "t_split": (part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
     "t_split_index": (numbered_part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
+    "t_moved": (moved, ["TIMESTAMP", "BIGINT", "VARCHAR"], "TIMESTAMP"),
+    "t_units": (whole_units, ["TIMESTAMP", "TIMESTAMP", "VARCHAR"], "BIGINT"),
+    "t_cut": (cut, ["VARCHAR", "TIMESTAMP"], "TIMESTAMP"),
+    "t_since": (since_1970, ["TIMESTAMP", "VARCHAR"], "BIGINT"),
     "t_replace": (
         lambda text, wanted, given: text.replace(wanted, given),
         ["VARCHAR", "VARCHAR", "VARCHAR"],

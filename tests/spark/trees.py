@@ -281,6 +281,7 @@ def operations() -> Iterator[Op]:
     yield from _conditionals()
     yield from _texts()
     yield from _moments()
+    yield from _lengths()
     for source in TYPES:
         for target in TYPES:
             moments = {source, target} & {TIME, DAY}
@@ -317,6 +318,46 @@ def _moments() -> Iterator[Op]:
             yield Op(part, (type_,), INT, _call(part, INT, part + "({0})"))
     for part in ("hour", "minute", "second"):
         yield Op(part, (TIME,), INT, _call(part, INT, part + "({0})"))
+
+
+LENGTHS = (
+    *(("1", "MICROSECOND"), ("86400000001", "MICROSECOND"), ("1", "SECOND"), ("90", "MINUTE"), ("25", "HOUR")),
+    *(("0", "DAY"), ("1", "DAY"), ("366", "DAY"), ("2", "WEEK"), ("1", "MONTH"), ("13", "MONTH"), ("4", "YEAR")),
+    ("9998", "YEAR"),
+)
+CUTS = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+
+
+def _lengths() -> Iterator[Op]:
+    """What moves times, and what is between two."""
+    moment = "CAST({} AS TIMESTAMP)"
+    for type_ in (TIME, DAY):
+        for count, unit in LENGTHS:
+            if type_ == TIME or unit in ("DAY", "WEEK", "MONTH", "YEAR"):
+                for sign in "+-":
+                    duck = f"CAST(t_moved({moment}, {sign}{count}, '{unit}') AS {DUCK[type_]})"
+                    yield Op(
+                        "INTERVAL", (type_,), type_, _infix(duck, type_, f"({{}} {sign} INTERVAL '{count}' {unit})")
+                    )
+        for unit in CUTS:
+            yield Op(
+                "date_trunc", (type_,), TIME, _infix(f"t_cut('{unit}', {moment})", TIME, f"date_trunc('{unit}', {{}})")
+            )
+        for a in WHOLE:
+            units = ("DAY", "WEEK") if type_ == DAY else CUTS[:7]
+            for unit in units:
+                duck = f"CAST(t_moved(CAST({{1}} AS TIMESTAMP), {{0}}, '{unit}') AS {DUCK[type_]})"
+                added = _infix(duck, type_, f"timestampadd({unit}, {{}}, {{}})")
+                yield Op("timestampadd", (a, type_), type_, added)
+        for other in (TIME, DAY):
+            for unit in CUTS[:7]:
+                units = f"t_units({moment}, {moment}, '{unit}')"
+                yield Op("timestampdiff", (type_, other), BIG, _infix(units, BIG, f"timestampdiff({unit}, {{}}, {{}})"))
+    for name, unit in (("micros", "MICROSECOND"), ("millis", "MILLISECOND"), ("seconds", "SECOND")):
+        yield Op("unix", (TIME,), BIG, _infix(f"t_since({{}}, '{unit}')", BIG, f"unix_{name}({{}})"))
+        for a in WHOLE:
+            duck = f"t_moved(TIMESTAMP '1970-01-01', {{}}, '{unit}')"
+            yield Op("timestamp_of", (a,), TIME, _infix(duck, TIME, f"timestamp_{name}({{}})"))
 
 
 def _pairs(types: Sequence[str]) -> Iterator[tuple[str, str]]:

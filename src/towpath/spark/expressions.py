@@ -43,8 +43,20 @@ TEXTS = {
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 FURTHEST = 2**31 - 1  # position in a text
 BIGINT_BOUNDS = (-(2.0**63), 2.0**63)  # the second is the first double that is too large
+MICROSECONDS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
+}
+# Years 1 to 9999, in days and in microseconds since 1970.
+DAYS = (-719_162, 2_932_896)
+TIMES = (DAYS[0] * MICROSECONDS["DAY"], (DAYS[1] + 1) * MICROSECONDS["DAY"] - 1)
 # Operations that need a value more than once.
-REPEATING = (exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring, SplitIndex)
+REPEATING = (exp.TimestampAdd, exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring, SplitIndex)
 
 
 class SparkCompiler:
@@ -70,13 +82,13 @@ class SparkCompiler:
             return exact(left.cast("bigint"), right.cast("bigint"))
         return inexact(left.cast("double"), right.cast("double"))
 
-    def let(self, node: exp.Expression, body: Operation1) -> Column:
+    def let(self, node: exp.Expression, body: Operation1, value: Column | None = None) -> Column:
         """What `body` makes of a value that it needs more than once.
 
         Writing the value several times is the fastest, but doubles with each level of nesting; from the second level on
         it gets a name, which Spark has in functions of arrays alone.
         """
-        value = self(node)
+        value = self(node) if value is None else value
         if not node.find(*REPEATING):
             return body(value)
         return F.get(F.transform(F.array(value), body), F.lit(0))
@@ -288,6 +300,37 @@ def _whole(function: Operation1) -> Callable[[SparkCompiler, exp.Expression], Co
     return rule
 
 
+def _moved(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    """By microseconds, days or months; NULL outside of the years 1 to 9999."""
+    moment, count, unit = node.this, compile_(node.expression).cast("bigint"), node.args["unit"].name
+    is_date, value = compile_.type_of(moment) is Type.DATE, compile_(moment)
+    if unit == "MONTH":
+        days = F.unix_date(F.add_months(value.cast("date"), count.cast("int"))).cast("bigint")
+    else:
+        days = F.try_add(F.unix_date(value.cast("date")).cast("bigint"), count)
+    if is_date:
+        return compile_.let(moment, lambda v: F.date_from_unix_date(_within(DAYS, v).cast("int")), days)
+    micros, a_day = F.unix_micros(value), F.lit(MICROSECONDS["DAY"])
+    if unit == "MONTH":
+        micros = days * a_day + F.pmod(micros, a_day)
+    else:
+        micros = F.try_add(micros, F.try_multiply(count, a_day) if unit == "DAY" else count)
+    return compile_.let(moment, lambda v: F.timestamp_micros(_within(TIMES, v)), micros)
+
+
+def _within(bounds: tuple[int, int], value: Column) -> Column:
+    return F.when((value >= F.lit(bounds[0])) & (value <= F.lit(bounds[1])), value)
+
+
+def _difference(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    end, start = (F.unix_micros(compile_(side).cast("timestamp")) for side in (node.this, node.expression))
+    return F.call_function("div", end - start, F.lit(MICROSECONDS[node.args["unit"].name]).cast("bigint"))
+
+
+def _cut(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    return F.date_trunc(node.args["unit"].name, compile_(node.this).cast("timestamp"))
+
+
 def _part(function: Callable[[Column], Column]) -> Callable[[SparkCompiler, exp.Expression], Column]:
     return lambda compile_, node: function(compile_(node.this)).cast("bigint")
 
@@ -356,6 +399,12 @@ RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Colu
     exp.StrPosition: _found,
     exp.MD5: _call(lambda text: F.md5(text.cast("binary"))),
     exp.SHA2: _call(lambda text: F.sha2(text.cast("binary"), 256)),
+    exp.TimestampAdd: _moved,
+    exp.TimestampDiff: _difference,
+    exp.TimestampTrunc: _cut,
+    exp.UnixMicros: _call(F.unix_micros),
+    exp.UnixMillis: _call(F.unix_millis),
+    exp.UnixSeconds: _call(F.unix_seconds),
     exp.Year: _part(F.year),
     exp.Month: _part(F.month),
     exp.Quarter: _part(F.quarter),

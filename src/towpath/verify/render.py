@@ -64,6 +64,9 @@ FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.Max: "max",
 }
 
+UNITS = {"MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000, "HOUR": 3_600_000_000}
+MICROSECONDS = {"MICROSECOND": 1, **UNITS, "DAY": 24 * UNITS["HOUR"], "WEEK": 7 * 24 * UNITS["HOUR"]}
+FIRST, LAST = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
 FURTHEST = 2**31 - 1  # no text is longer, and DuckDB takes no more than 32 bits
 BLANKS = " \t\n\r\f\v"
 SPACES = " \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
@@ -272,6 +275,41 @@ def _trim(render: Renderer, node: exp.Trim) -> str:
     return f"{name}({render(node.this)}, {_text(SPACES)})"
 
 
+def _moved(render: Renderer, node: exp.TimestampAdd) -> str:
+    """By microseconds, days or months; NULL outside of the years 1 to 9999."""
+    moment, type_ = f"CAST({render(node.this)} AS TIMESTAMP)", render.type_of(node.this).sql
+    unit = node.args["unit"].name
+    if unit == "MONTH":
+        months = _let(
+            f"{moment} + to_months({whole_number(node.expression)})",
+            f"CASE WHEN v BETWEEN {FIRST} AND {LAST} THEN v END",
+        )
+        return f"CAST({months} AS {type_})"
+    moved = f"epoch_us({moment}) + CAST({render(node.expression)} AS HUGEINT) * {MICROSECONDS[unit]}"
+    within = f"v BETWEEN epoch_us({FIRST}) AND epoch_us({LAST})"
+    return f"CAST({_let(moved, f'CASE WHEN {within} THEN make_timestamp(CAST(v AS BIGINT)) END')} AS {type_})"
+
+
+def _difference(render: Renderer, node: exp.TimestampDiff) -> str:
+    """Whole units, towards zero."""
+    end, start = (f"epoch_us(CAST({render(side)} AS TIMESTAMP))" for side in (node.this, node.expression))
+    size = MICROSECONDS[node.args["unit"].name]
+    return _let(f"{end} - {start}", f"(v - v % {size}) // {size}")
+
+
+def _cut(render: Renderer, node: exp.TimestampTrunc) -> str:
+    return f"date_trunc('{node.args['unit'].name}', CAST({render(node.this)} AS TIMESTAMP))"
+
+
+def _since_1970(size: int) -> Rule:
+    """Rounded down, where DuckDB would round towards zero."""
+
+    def rule(render: Renderer, node: exp.Expression) -> str:
+        return _let(f"epoch_us({render(node.this)})", f"(v - (v % {size} + {size}) % {size}) // {size}")
+
+    return rule
+
+
 def _nullif(render: Renderer, node: exp.Nullif) -> str:
     value = render(node.this)
     if isinstance(node.expression, exp.Null):
@@ -364,6 +402,12 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Between: _between,
     exp.Case: _case,
     exp.Substring: _substring,
+    exp.TimestampAdd: _moved,
+    exp.TimestampDiff: _difference,
+    exp.TimestampTrunc: _cut,
+    exp.UnixMicros: _since_1970(1),
+    exp.UnixMillis: _since_1970(UNITS["MILLISECOND"]),
+    exp.UnixSeconds: _since_1970(UNITS["SECOND"]),
     exp.Count: _count,
     exp.Sum: _sum,
     exp.StddevSamp: _deviation,
