@@ -62,6 +62,16 @@ BY_HAND = [
             ("unix_millis(TIMESTAMP '2024-02-29 00:00:00.0019')", "1709164800001"),
             ("timestamp_seconds(1709164800)", "2024-02-29 00:00:00"),
             ("extract(doy FROM DATE '2024-12-31')", "366"),
+            (
+                "strftime(TIMESTAMP '0001-02-03 00:04:05.0067', '%Y-%m-%d %H:%M:%S.%f %g')",
+                "0001-02-03 00:04:05.006700 006",
+            ),
+            (
+                "date_format(TIMESTAMP '2024-02-29 12:00:00', 'EEEE d MMMM yyyy, h a')",
+                "Thursday 29 February 2024, 12 PM",
+            ),
+            ("to_char(DATE '2024-12-31', 'YYYY-MM-DD DDD HH12 AM')", "2024-12-31 366 12 AM"),
+            ("strftime(DATE '2024-12-31', '%m%m%Y')", "12122024"),
         )
     ),
 ]

@@ -168,6 +168,27 @@ def since_1970(moment: dt.datetime, unit: str) -> int:
     return (moment - EPOCH) // LENGTHS[unit]
 
 
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+def written(moment: dt.datetime, pattern: str) -> str:
+    day, month = DAYS[moment.weekday()], MONTHS[moment.month - 1]
+    half, number = moment.hour % 12 or 12, moment.timetuple().tm_yday
+    shown = {
+        **{"%Y": f"{moment.year:04}", "%y": f"{moment.year % 100:02}", "%m": f"{moment.month:02}", "%-m": moment.month},
+        **{"%B": month, "%b": month[:3], "%A": day, "%a": day[:3], "%d": f"{moment.day:02}", "%-d": moment.day},
+        **{"%j": f"{number:03}", "%-j": number, "%H": f"{moment.hour:02}", "%-H": moment.hour, "%I": f"{half:02}"},
+        **{"%-I": half, "%p": "AM" if moment.hour < 12 else "PM", "%M": f"{moment.minute:02}", "%-M": moment.minute},
+        **{"%S": f"{moment.second:02}", "%-S": moment.second, "%f": f"{moment.microsecond:06}"},
+        **{"%g": f"{moment.microsecond // 1000:03}", "%%": "%"},
+    }
+    return re.sub("%-?.", lambda token: str(shown[token[0]]), pattern)
+
+
 FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_whole": (whole, ["VARCHAR"], "BIGINT"),
     "t_fraction": (fraction, ["VARCHAR"], "DOUBLE"),
@@ -187,6 +208,7 @@ FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_rpad": (lambda text, n, fill: text[:n] + filled(text, n, fill), ["VARCHAR", "INTEGER", "VARCHAR"], "VARCHAR"),
     "t_split": (part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
     "t_split_index": (numbered_part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
+    "t_written": (written, ["TIMESTAMP", "VARCHAR"], "VARCHAR"),
     "t_moved": (moved, ["TIMESTAMP", "BIGINT", "VARCHAR"], "TIMESTAMP"),
     "t_units": (whole_units, ["TIMESTAMP", "TIMESTAMP", "VARCHAR"], "BIGINT"),
     "t_cut": (cut, ["VARCHAR", "TIMESTAMP"], "TIMESTAMP"),

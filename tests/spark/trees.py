@@ -282,6 +282,7 @@ def operations() -> Iterator[Op]:
     yield from _texts()
     yield from _moments()
     yield from _lengths()
+    yield from _formats()
     for source in TYPES:
         for target in TYPES:
             moments = {source, target} & {TIME, DAY}
@@ -326,6 +327,30 @@ LENGTHS = (
     ("9998", "YEAR"),
 )
 CUTS = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+
+
+# The same with strftime and, where it has one, with the pattern of another function.
+FORMATS = (
+    ("%Y-%m-%d %H:%M:%S.%f", "date_format", "yyyy-MM-dd HH:mm:ss.SSSSSS"),
+    ("%Y%m%dT%H%M%S%g", "date_format", "yyyyMMdd''T''HHmmssSSS"),
+    ("%-d.%-m.%y, %-H:%-M:%-S", "date_format", "d.M.yy, H:m:s"),
+    ("%a %A %b %B", "date_format", "E EEEE MMM MMMM"),
+    ("%I|%-I|%p|%j|%-j", "date_format", "hh|h|a|DDD|D"),
+    ("100%% it''s %Y o''clock é😀", "", ""),
+    ("100 it %Y é😀''", "date_format", "''100 it'' yyyy é😀''''"),
+    ("%m%m%Y%Y%f%f%S%-S%%%%", "", ""),
+    ("%Y-%m-%d %H:%M:%S.%g %f", "to_char", "YYYY-MM-DD HH24:MI:SS.MS US"),
+    ("%y %b %B %a %A %j %I %p %-d %-m", "to_char", "YY Mon FMMonth Dy FMDay DDD HH12 AM FMDD FMMM"),
+)
+
+
+def _formats() -> Iterator[Op]:
+    for type_ in (TIME, DAY):
+        for pattern, name, other in FORMATS:
+            duck = f"t_written(CAST({{}} AS TIMESTAMP), '{pattern}')"
+            yield Op("strftime", (type_,), STR, _infix(duck, STR, f"strftime({{}}, '{pattern}')"))
+            if name:
+                yield Op("strftime", (type_,), STR, _infix(duck, STR, f"{name}({{}}, '{other}')"))
 
 
 def _lengths() -> Iterator[Op]:

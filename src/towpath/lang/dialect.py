@@ -191,6 +191,7 @@ class TowpathGenerator(Generator):
         exp.DayOfWeekIso: lambda self, e: self.func("ISODOW", e.this),
         exp.SHA2: lambda self, e: self.func("SHA256", e.this),
         exp.TimestampAdd: _moved,
+        exp.TimeToStr: lambda self, e: self.func("STRFTIME", e.this, e.args["format"]),
         exp.UnixMicros: lambda self, e: self.func("UNIX_MICROS", e.this),
         exp.UnixMillis: lambda self, e: self.func("UNIX_MILLIS", e.this),
         exp.UnixSeconds: lambda self, e: self.func("UNIX_SECONDS", e.this),

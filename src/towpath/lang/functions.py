@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
-from towpath.lang import times
+from towpath.lang import formats, times
 from towpath.lang.arguments import BadArgument, number_of, text_of
 from towpath.lang.literals import whole_number
 from towpath.lang.query import UNITS
@@ -205,6 +205,7 @@ TWO_TEXTS = Signature((STRING, STRING), Type.BOOLEAN)
 POSITION = Signature((STRING, STRING), Type.INT)
 PADDED = Signature((STRING, INTEGER, STRING), Type.STRING)
 SUBSTRING = Signature((STRING, INTEGER, INTEGER), Type.STRING)
+FORMATTED = Signature((MOMENT, STRING), Type.STRING)
 PART = Signature((STRING, STRING, INTEGER), Type.STRING)
 
 _SCALARS: dict[str, Function] = {
@@ -250,6 +251,7 @@ _SCALARS: dict[str, Function] = {
     "split_part": Function(exp.SplitPart, _split_part, 3, 3, PART),
     "sqrt": _one(exp.Sqrt, NUMBER, Type.DOUBLE),
     "starts_with": _two(exp.StartsWith, TWO_TEXTS),
+    "strftime": Function(exp.TimeToStr, formats.strftime, 2, 2, FORMATTED),
     "strpos": Function(exp.StrPosition, _call(exp.StrPosition, "this", "substr"), 2, 2, POSITION),
     "substring": Function(
         exp.Substring,
@@ -276,6 +278,7 @@ _OTHER_NAMES: dict[str, Function] = {
     "ceiling": _SCALARS["ceil"],
     "char_length": _SCALARS["length"],
     "character_length": _SCALARS["length"],
+    "date_format": Function(exp.TimeToStr, formats.date_format, 2, 2, FORMATTED),
     "date_part": Function(exp.Year, _part, 2, 2, names_unit=True),
     "dayofmonth": _SCALARS["day"],
     "epoch_ms": _SCALARS["unix_millis"],
@@ -290,6 +293,7 @@ _OTHER_NAMES: dict[str, Function] = {
     "pow": _SCALARS["power"],
     "sha2": Function(exp.SHA2, _sha2, 2, 2, Signature((STRING,), Type.STRING)),
     "substr": _SCALARS["substring"],
+    "to_char": Function(exp.TimeToStr, formats.to_char, 2, 2, FORMATTED),
     "to_timestamp_ltz": Function(exp.TimestampAdd, times.to_timestamp_ltz, 2, 2),
     "unix_timestamp": _SCALARS["unix_seconds"],
     "weekofyear": _SCALARS["week"],

@@ -50,6 +50,7 @@ IN_SHAPE = {
     *((exp.Pad, key) for key in ("expression", "fill_pattern")),
     *((kind, key) for kind in (exp.SplitPart, SplitIndex) for key in ("delimiter", "part_index")),
     (exp.Repeat, "times"),
+    (exp.TimeToStr, "format"),
     *((exp.Replace, key) for key in ("expression", "replacement")),
 }
 

@@ -15,6 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from sqlglot import exp
 
+from towpath.lang.formats import FORMAT_TOKEN
 from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
@@ -55,6 +56,12 @@ MICROSECONDS = {
 # Years 1 to 9999, in days and in microseconds since 1970.
 DAYS = (-719_162, 2_932_896)
 TIMES = (DAYS[0] * MICROSECONDS["DAY"], (DAYS[1] + 1) * MICROSECONDS["DAY"] - 1)
+# What Java writes for a part of a pattern.
+FORMATS = {
+    **{"%Y": "yyyy", "%y": "yy", "%m": "MM", "%-m": "M", "%b": "MMM", "%B": "MMMM", "%d": "dd", "%-d": "d"},
+    **{"%j": "DDD", "%-j": "D", "%H": "HH", "%-H": "H", "%I": "hh", "%-I": "h", "%M": "mm", "%-M": "m"},
+    **{"%S": "ss", "%-S": "s", "%g": "SSS", "%f": "SSSSSS", "%p": "a", "%a": "EEE", "%A": "EEEE", "%%": "'%'"},
+}
 # Operations that need a value more than once.
 REPEATING = (exp.TimestampAdd, exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring, SplitIndex)
 
@@ -327,6 +334,18 @@ def _difference(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.call_function("div", end - start, F.lit(MICROSECONDS[node.args["unit"].name]).cast("bigint"))
 
 
+def _formatted(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    """One pattern after another where the same letter follows: MM and MM would be MMMM."""
+    patterns = [""]
+    for token in FORMAT_TOKEN.findall(node.args["format"].name):
+        part = FORMATS.get(token) or "'" + token.replace("'", "''") + "'"
+        if patterns[-1][-1:] == part[0]:
+            patterns.append("")
+        patterns[-1] += part
+    moment = compile_(node.this).cast("timestamp")
+    return F.concat(*(F.date_format(moment, pattern) for pattern in patterns))
+
+
 def _cut(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.date_trunc(node.args["unit"].name, compile_(node.this).cast("timestamp"))
 
@@ -402,6 +421,7 @@ RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Colu
     exp.TimestampAdd: _moved,
     exp.TimestampDiff: _difference,
     exp.TimestampTrunc: _cut,
+    exp.TimeToStr: _formatted,
     exp.UnixMicros: _call(F.unix_micros),
     exp.UnixMillis: _call(F.unix_millis),
     exp.UnixSeconds: _call(F.unix_seconds),

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from sqlglot import exp
 
+from towpath.lang.formats import FORMAT_TOKEN
 from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.plan.constants import constant
@@ -546,6 +547,12 @@ def _difference(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     return compile_.let(whole, node.this, node.expression, values=[end - start])
 
 
+def _formatted(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    chosen = {"%f": "%6f", "%g": "%3f"}
+    pattern = "".join(chosen.get(token, token) for token in FORMAT_TOKEN.findall(node.args["format"].name))
+    return compile_(node.this).cast(TIMESTAMP).dt.strftime(pattern)
+
+
 def _cut(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     return compile_(node.this).cast(TIMESTAMP).dt.truncate(CUTS[node.args["unit"].name])
 
@@ -613,6 +620,7 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.TimestampAdd: _moved,
     exp.TimestampDiff: _difference,
     exp.TimestampTrunc: _cut,
+    exp.TimeToStr: _formatted,
     exp.UnixMicros: _since_1970(1),
     exp.UnixMillis: _since_1970(MICROSECONDS["MILLISECOND"]),
     exp.UnixSeconds: _since_1970(MICROSECONDS["SECOND"]),

@@ -405,6 +405,7 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.TimestampAdd: _moved,
     exp.TimestampDiff: _difference,
     exp.TimestampTrunc: _cut,
+    exp.TimeToStr: lambda render, node: f"strftime({render(node.this)}, {render(node.args['format'])})",
     exp.UnixMicros: _since_1970(1),
     exp.UnixMillis: _since_1970(UNITS["MILLISECOND"]),
     exp.UnixSeconds: _since_1970(UNITS["SECOND"]),
