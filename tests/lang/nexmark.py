@@ -28,6 +28,12 @@ COLUMNS = {
     "seller bigint, category bigint",
     "bid": "auction bigint, bidder bigint, price bigint, channel string, url string",
 }
+URLS = (
+    "https://shop.example/a/b/c?n={}",
+    "https://shop.example//b{}",
+    "https://shop.example/a?n={}&channel_id=7{}",
+    "channel_id={}&n=1",
+)
 FIRST = datetime(2026, 1, 31, 23, 58)  # so that there are two days
 
 
@@ -86,7 +92,8 @@ def _row(stream: Stream, number: int, random: Random) -> dict[str, Any]:
         "expires": at + timedelta(seconds=20),
         "price": round(10 ** random.uniform(2, 8)),
         "channel": random.choice(["Apple", "Google", "web"]),
-        "url": f"https://shop.example/a/b/c?n={number}",
+        "url": URLS[number % len(URLS)].format(number, number),
+        "extra": f"{'cC' * (number % 3)} {number}",
     }
     return {
         c.name: special.get(c.name, random.randrange(50) if c.type is Type.BIGINT else f"{c.name} {number}")

@@ -42,6 +42,38 @@ BY_HAND = [
     ("-1 + abs(b2)", "bigint", LARGEST, 2**63 - 2),
     ("i2 + b2 + (1 - i2)", "bigint", LARGEST, None),
     ("b2 + (i2 + (-1 - i2))", "bigint", LARGEST, 2**63 - 2),
+    *(
+        (f"CAST({expression} AS string)", "string", LARGEST, answer)
+        for expression, answer in (
+            ("TIMESTAMP '2024-02-29 12:00:00' + INTERVAL '1' YEAR", "2025-02-28 12:00:00"),
+            ("TIMESTAMP '2024-03-31 00:00:00' - INTERVAL '1' MONTH", "2024-02-29 00:00:00"),
+            ("DATE '2023-12-31' + INTERVAL '2' MONTH", "2024-02-29"),
+            ("DATE '9999-12-31' + INTERVAL '1' DAY", None),
+            ("TIMESTAMP '9999-12-31 23:59:59.999999' + INTERVAL '1' MICROSECOND", None),
+            ("TIMESTAMP '0001-01-01 00:00:00' - INTERVAL '1' MONTH", None),
+            ("timestampadd(SECOND, b2, TIMESTAMP '2024-01-01')", None),
+            ("timestampadd(MICROSECOND, -1, TIMESTAMP '1970-01-01')", "1969-12-31 23:59:59.999999"),
+            ("date_trunc('week', TIMESTAMP '2024-03-03 23:59:59')", "2024-02-26 00:00:00"),
+            ("date_trunc('quarter', DATE '2024-02-29')", "2024-01-01 00:00:00"),
+            ("date_trunc('hour', TIMESTAMP '1969-12-31 23:59:59.5')", "1969-12-31 23:00:00"),
+            ("timestampdiff(SECOND, TIMESTAMP '1970-01-01 00:00:01.5', TIMESTAMP '1970-01-01')", "-1"),
+            ("timestampdiff(DAY, DATE '2024-02-28', TIMESTAMP '2024-03-01 23:59:59')", "2"),
+            ("unix_seconds(TIMESTAMP '1969-12-31 23:59:59.5')", "-1"),
+            ("unix_millis(TIMESTAMP '2024-02-29 00:00:00.0019')", "1709164800001"),
+            ("timestamp_seconds(1709164800)", "2024-02-29 00:00:00"),
+            ("extract(doy FROM DATE '2024-12-31')", "366"),
+            (
+                "strftime(TIMESTAMP '0001-02-03 00:04:05.0067', '%Y-%m-%d %H:%M:%S.%f %g')",
+                "0001-02-03 00:04:05.006700 006",
+            ),
+            (
+                "date_format(TIMESTAMP '2024-02-29 12:00:00', 'EEEE d MMMM yyyy, h a')",
+                "Thursday 29 February 2024, 12 PM",
+            ),
+            ("to_char(DATE '2024-12-31', 'YYYY-MM-DD DDD HH12 AM')", "2024-12-31 366 12 AM"),
+            ("strftime(DATE '2024-12-31', '%m%m%Y')", "12122024"),
+        )
+    ),
 ]
 
 

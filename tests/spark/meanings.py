@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import hashlib
 import re
@@ -118,6 +119,76 @@ def part(text: str, delimiter: str, place: int) -> str:
     return parts[at] if 0 <= at < len(parts) else ""
 
 
+def numbered_part(text: str, delimiter: str, place: int) -> str | None:
+    """An empty text has no parts."""
+    parts = text.split(delimiter) if text else []
+    return parts[place] if place < len(parts) else None
+
+
+EPOCH = dt.datetime(1970, 1, 1)
+LENGTHS = {
+    "MICROSECOND": dt.timedelta(microseconds=1),
+    "MILLISECOND": dt.timedelta(milliseconds=1),
+    **{unit: dt.timedelta(**{f"{unit.lower()}s": 1}) for unit in ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK")},
+}
+
+
+def moved(moment: dt.datetime, count: int, unit: str) -> dt.datetime | None:
+    """Nothing beyond the years 1 to 9999; a day that its month has not is the month's last."""
+    try:
+        if unit in LENGTHS:
+            return moment + count * LENGTHS[unit]
+        months = moment.year * 12 + moment.month - 1 + count * {"MONTH": 1, "YEAR": 12}[unit]
+        year, month = months // 12, months % 12 + 1
+        return moment.replace(year=year, month=month, day=min(moment.day, calendar.monthrange(year, month)[1]))
+    except (OverflowError, ValueError):
+        return None
+
+
+def whole_units(start: dt.datetime, end: dt.datetime, unit: str) -> int:
+    units = abs(end - start) // LENGTHS[unit]
+    return units if end >= start else -units
+
+
+def cut(unit: str, moment: dt.datetime) -> dt.datetime:
+    day = dt.datetime(moment.year, moment.month, moment.day)
+    match unit:
+        case "WEEK":
+            return day - dt.timedelta(days=day.weekday())
+        case "MONTH":
+            return day.replace(day=1)
+        case "QUARTER":
+            return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
+        case "YEAR":
+            return day.replace(month=1, day=1)
+    return moment - (moment - day) % LENGTHS[unit]
+
+
+def since_1970(moment: dt.datetime, unit: str) -> int:
+    return (moment - EPOCH) // LENGTHS[unit]
+
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+def written(moment: dt.datetime, pattern: str) -> str:
+    day, month = DAYS[moment.weekday()], MONTHS[moment.month - 1]
+    half, number = moment.hour % 12 or 12, moment.timetuple().tm_yday
+    shown = {
+        **{"%Y": f"{moment.year:04}", "%y": f"{moment.year % 100:02}", "%m": f"{moment.month:02}", "%-m": moment.month},
+        **{"%B": month, "%b": month[:3], "%A": day, "%a": day[:3], "%d": f"{moment.day:02}", "%-d": moment.day},
+        **{"%j": f"{number:03}", "%-j": number, "%H": f"{moment.hour:02}", "%-H": moment.hour, "%I": f"{half:02}"},
+        **{"%-I": half, "%p": "AM" if moment.hour < 12 else "PM", "%M": f"{moment.minute:02}", "%-M": moment.minute},
+        **{"%S": f"{moment.second:02}", "%-S": moment.second, "%f": f"{moment.microsecond:06}"},
+        **{"%g": f"{moment.microsecond // 1000:03}", "%%": "%"},
+    }
+    return re.sub("%-?.", lambda token: str(shown[token[0]]), pattern)
+
+
 FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_whole": (whole, ["VARCHAR"], "BIGINT"),
     "t_fraction": (fraction, ["VARCHAR"], "DOUBLE"),
@@ -136,6 +207,12 @@ FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_lpad": (lambda text, n, fill: filled(text, n, fill) + text[:n], ["VARCHAR", "INTEGER", "VARCHAR"], "VARCHAR"),
     "t_rpad": (lambda text, n, fill: text[:n] + filled(text, n, fill), ["VARCHAR", "INTEGER", "VARCHAR"], "VARCHAR"),
     "t_split": (part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
+    "t_split_index": (numbered_part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
+    "t_written": (written, ["TIMESTAMP", "VARCHAR"], "VARCHAR"),
+    "t_moved": (moved, ["TIMESTAMP", "BIGINT", "VARCHAR"], "TIMESTAMP"),
+    "t_units": (whole_units, ["TIMESTAMP", "TIMESTAMP", "VARCHAR"], "BIGINT"),
+    "t_cut": (cut, ["VARCHAR", "TIMESTAMP"], "TIMESTAMP"),
+    "t_since": (since_1970, ["TIMESTAMP", "VARCHAR"], "BIGINT"),
     "t_replace": (
         lambda text, wanted, given: text.replace(wanted, given),
         ["VARCHAR", "VARCHAR", "VARCHAR"],

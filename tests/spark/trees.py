@@ -281,6 +281,8 @@ def operations() -> Iterator[Op]:
     yield from _conditionals()
     yield from _texts()
     yield from _moments()
+    yield from _lengths()
+    yield from _formats()
     for source in TYPES:
         for target in TYPES:
             moments = {source, target} & {TIME, DAY}
@@ -317,6 +319,70 @@ def _moments() -> Iterator[Op]:
             yield Op(part, (type_,), INT, _call(part, INT, part + "({0})"))
     for part in ("hour", "minute", "second"):
         yield Op(part, (TIME,), INT, _call(part, INT, part + "({0})"))
+
+
+LENGTHS = (
+    *(("1", "MICROSECOND"), ("86400000001", "MICROSECOND"), ("1", "SECOND"), ("90", "MINUTE"), ("25", "HOUR")),
+    *(("0", "DAY"), ("1", "DAY"), ("366", "DAY"), ("2", "WEEK"), ("1", "MONTH"), ("13", "MONTH"), ("4", "YEAR")),
+    ("9998", "YEAR"),
+)
+CUTS = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+
+
+# The same with strftime and, where it has one, with the pattern of another function.
+FORMATS = (
+    ("%Y-%m-%d %H:%M:%S.%f", "date_format", "yyyy-MM-dd HH:mm:ss.SSSSSS"),
+    ("%Y%m%dT%H%M%S%g", "date_format", "yyyyMMdd''T''HHmmssSSS"),
+    ("%-d.%-m.%y, %-H:%-M:%-S", "date_format", "d.M.yy, H:m:s"),
+    ("%a %A %b %B", "date_format", "E EEEE MMM MMMM"),
+    ("%I|%-I|%p|%j|%-j", "date_format", "hh|h|a|DDD|D"),
+    ("100%% it''s %Y o''clock é😀", "", ""),
+    ("100 it %Y é😀''", "date_format", "''100 it'' yyyy é😀''''"),
+    ("%m%m%Y%Y%f%f%S%-S%%%%", "", ""),
+    ("%Y-%m-%d %H:%M:%S.%g %f", "to_char", "YYYY-MM-DD HH24:MI:SS.MS US"),
+    ("%y %b %B %a %A %j %I %p %-d %-m", "to_char", "YY Mon FMMonth Dy FMDay DDD HH12 AM FMDD FMMM"),
+)
+
+
+def _formats() -> Iterator[Op]:
+    for type_ in (TIME, DAY):
+        for pattern, name, other in FORMATS:
+            duck = f"t_written(CAST({{}} AS TIMESTAMP), '{pattern}')"
+            yield Op("strftime", (type_,), STR, _infix(duck, STR, f"strftime({{}}, '{pattern}')"))
+            if name:
+                yield Op("strftime", (type_,), STR, _infix(duck, STR, f"{name}({{}}, '{other}')"))
+
+
+def _lengths() -> Iterator[Op]:
+    """What moves times, and what is between two."""
+    moment = "CAST({} AS TIMESTAMP)"
+    for type_ in (TIME, DAY):
+        for count, unit in LENGTHS:
+            if type_ == TIME or unit in ("DAY", "WEEK", "MONTH", "YEAR"):
+                for sign in "+-":
+                    duck = f"CAST(t_moved({moment}, {sign}{count}, '{unit}') AS {DUCK[type_]})"
+                    yield Op(
+                        "INTERVAL", (type_,), type_, _infix(duck, type_, f"({{}} {sign} INTERVAL '{count}' {unit})")
+                    )
+        for unit in CUTS:
+            yield Op(
+                "date_trunc", (type_,), TIME, _infix(f"t_cut('{unit}', {moment})", TIME, f"date_trunc('{unit}', {{}})")
+            )
+        for a in WHOLE:
+            units = ("DAY", "WEEK") if type_ == DAY else CUTS[:7]
+            for unit in units:
+                duck = f"CAST(t_moved(CAST({{1}} AS TIMESTAMP), {{0}}, '{unit}') AS {DUCK[type_]})"
+                added = _infix(duck, type_, f"timestampadd({unit}, {{}}, {{}})")
+                yield Op("timestampadd", (a, type_), type_, added)
+        for other in (TIME, DAY):
+            for unit in CUTS[:7]:
+                units = f"t_units({moment}, {moment}, '{unit}')"
+                yield Op("timestampdiff", (type_, other), BIG, _infix(units, BIG, f"timestampdiff({unit}, {{}}, {{}})"))
+    for name, unit in (("micros", "MICROSECOND"), ("millis", "MILLISECOND"), ("seconds", "SECOND")):
+        yield Op("unix", (TIME,), BIG, _infix(f"t_since({{}}, '{unit}')", BIG, f"unix_{name}({{}})"))
+        for a in WHOLE:
+            duck = f"t_moved(TIMESTAMP '1970-01-01', {{}}, '{unit}')"
+            yield Op("timestamp_of", (a,), TIME, _infix(duck, TIME, f"timestamp_{name}({{}})"))
 
 
 def _pairs(types: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -392,6 +458,10 @@ def _changed_texts() -> Iterator[Op]:
             arguments = f"'{delimiter}', {place}"
             split = f"t_split({{}}, {arguments})"
             yield Op("split_part", (STR,), STR, _infix(split, STR, f"split_part({{}}, {arguments})"))
+        for place in (0, 1, 7):
+            arguments = f"'{delimiter}', {place}"
+            split = f"t_split_index({{}}, {arguments})"
+            yield Op("split_index", (STR,), STR, _infix(split, STR, f"split_index({{}}, {arguments})"))
     for wanted, given in (("a", ""), ("12", "$1"), ("0", "\\0"), ("-", "/"), (" ", "  "), ("😀", "é"), ("oo", "o")):
         arguments = f"'{wanted}', '{given}'"
         yield Op("replace", (STR,), STR, _infix(f"t_replace({{}}, {arguments})", STR, f"replace({{}}, {arguments})"))

@@ -16,10 +16,14 @@ from sqlglot.parser import Parser
 from sqlglot.tokens import Tokenizer
 
 from towpath.lang.foreign import FOREIGN, JOINS
+from towpath.lang.literals import whole_number
 from towpath.lang.query import UNITS, window
 from towpath.lang.table_windows import TableWindowParser
+from towpath.lang.times import FIXED, MOST_US
 from towpath.lang.underline import TextSpan, mark
 
+# Days are a unit of their own, which dates are moved by.
+SHOWN = {unit: UNITS[unit] for unit in UNITS if unit != "DAY"} | {"MICROSECOND": 1}
 LONGEST_US = 36_500 * UNITS["DAY"]
 
 
@@ -58,7 +62,9 @@ class TowpathTokenizer(Tokenizer):
 
 class TowpathParser(TableWindowParser):
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
-    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {"CAST": Parser.FUNCTION_PARSERS["CAST"]}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        name: Parser.FUNCTION_PARSERS[name] for name in ("CAST", "EXTRACT")
+    }
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         "CASE": Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]
     }
@@ -164,6 +170,19 @@ class TowpathParser(TableWindowParser):
         raise BadWindow(message, (token.start, token.end + 1) if token else self.place())
 
 
+def _moved(generator: Generator, node: exp.TimestampAdd) -> str:
+    """As an INTERVAL in the largest unit, or with timestampadd where the length is calculated."""
+    moment, count, unit = node.this, node.expression, node.args["unit"].name
+    number = whole_number(count)
+    if number is None or (unit != "MONTH" and abs(number) > MOST_US // FIXED[unit]):
+        return generator.func("TIMESTAMPADD", exp.var(unit), count, moment)
+    if unit == "MICROSECOND" and number:
+        unit, size = next((u, s) for u, s in SHOWN.items() if number % s == 0)
+        number //= size
+    sign = "-" if number < 0 else "+"
+    return f"{generator.sql(moment)} {sign} INTERVAL '{abs(number)}' {unit}"
+
+
 class TowpathGenerator(Generator):
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         **Generator.TRANSFORMS,
@@ -171,6 +190,13 @@ class TowpathGenerator(Generator):
         exp.DayOfYear: lambda self, e: self.func("DAYOFYEAR", e.this),
         exp.DayOfWeekIso: lambda self, e: self.func("ISODOW", e.this),
         exp.SHA2: lambda self, e: self.func("SHA256", e.this),
+        exp.TimestampAdd: _moved,
+        exp.TimeToStr: lambda self, e: self.func("STRFTIME", e.this, e.args["format"]),
+        exp.UnixMicros: lambda self, e: self.func("UNIX_MICROS", e.this),
+        exp.UnixMillis: lambda self, e: self.func("UNIX_MILLIS", e.this),
+        exp.UnixSeconds: lambda self, e: self.func("UNIX_SECONDS", e.this),
+        exp.TimestampDiff: lambda self, e: self.func("TIMESTAMPDIFF", e.args["unit"], e.expression, e.this),
+        exp.TimestampTrunc: lambda self, e: self.func("DATE_TRUNC", exp.Literal.string(e.args["unit"].name), e.this),
         Windowed: lambda self, e: f"{self.sql(e, 'this')} {window(e.args['range_us'], e.args.get('slide_us'))}",
     }
     TYPE_MAPPING: ClassVar[dict[exp.DType, str]] = {**Generator.TYPE_MAPPING, exp.DType.TEXT: "STRING"}

@@ -10,10 +10,14 @@ import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
+from typing import ClassVar
 
 from sqlglot import exp
 
-from towpath.lang.literals import is_string, whole_number
+from towpath.lang import formats, times
+from towpath.lang.arguments import BadArgument, number_of, text_of
+from towpath.lang.literals import whole_number
+from towpath.lang.query import UNITS
 from towpath.schema import Type
 
 LONGEST_CHAIN = 16
@@ -47,18 +51,14 @@ MOMENT = OperandKind("a timestamp or a date", frozenset({Type.TIMESTAMP, Type.DA
 ORDERED = OperandKind("a number, string, timestamp or date", frozenset(Type) - {Type.BOOLEAN}, Type.INT)
 
 
-class BadArgument(Exception):
-    """A call with an argument that its function does not take, whatever its type."""
-
-    def __init__(self, place: int, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.place = place
-        self.message = message
-        self.hint = hint
-
-
 class Log10(exp.Expression, exp.Func):
     """The logarithm to base 10."""
+
+
+class SplitIndex(exp.Expression, exp.Func):
+    """A part of a text, counted from 0; NULL if there is none."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "delimiter": True, "part_index": True}
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ class Function:
     least: int  # number of arguments
     most: int | None  # None: as many as one likes
     signature: Signature | None = None  # None: its type depends on its arguments' types (typing.py has the rule)
+    names_unit: bool = False  # the first argument is the name of a unit of time
 
     @property
     def arity(self) -> str:
@@ -115,31 +116,13 @@ def _sha2(arguments: list[exp.Expression]) -> exp.Expression:
     return _sha(arguments)
 
 
-def _text_of(name: str, arguments: list[exp.Expression], place: int, *, empty: bool = False) -> str:
-    """The text in quotes that a function takes there."""
-    value = arguments[place]
-    if not is_string(value):
-        raise BadArgument(place, f"{name} needs a text in quotes as argument {place + 1}")
-    if not value.name and not empty:
-        raise BadArgument(place, f"{name} needs a text that is not empty as argument {place + 1}")
-    return str(value.name)
-
-
-def _number_of(name: str, arguments: list[exp.Expression], place: int, among: range) -> int:
-    number = whole_number(arguments[place])
-    if number is None or number not in among:
-        message = f"{name} needs a whole number from {among[0]} to {among[-1]:,} as argument {place + 1}"
-        raise BadArgument(place, message)
-    return number
-
-
 def _replace(arguments: list[exp.Expression]) -> exp.Expression:
-    wanted, given = _text_of("replace", arguments, 1), _text_of("replace", arguments, 2, empty=True)
+    wanted, given = text_of("replace", arguments, 1), text_of("replace", arguments, 2, empty=True)
     return _grown(exp.Replace(this=arguments[0], expression=arguments[1], replacement=arguments[2]), wanted, given)
 
 
 def _repeat(arguments: list[exp.Expression]) -> exp.Expression:
-    times = _number_of("repeat", arguments, 1, range(LARGEST_GROWTH + 1))
+    times = number_of("repeat", arguments, 1, range(LARGEST_GROWTH + 1))
     return _grown(exp.Repeat(this=arguments[0], times=arguments[1]), " ", " " * times)
 
 
@@ -162,23 +145,33 @@ def _growth(expr: exp.Expr) -> int:
 
 def _padded(name: str) -> Build:
     def build(arguments: list[exp.Expression]) -> exp.Expression:
-        _number_of(name, arguments, 1, range(LONGEST_PADDED + 1))
+        number_of(name, arguments, 1, range(LONGEST_PADDED + 1))
         fill = arguments[2] if len(arguments) > 2 else exp.Literal.string(" ")
-        _text_of(name, [*arguments[:2], fill], 2)
+        text_of(name, [*arguments[:2], fill], 2)
         return exp.Pad(this=arguments[0], expression=arguments[1], fill_pattern=fill, is_left=name == "lpad")
 
     return build
 
 
 def _split_part(arguments: list[exp.Expression]) -> exp.Expression:
-    _text_of("split_part", arguments, 1)
-    if _number_of("split_part", arguments, 2, range(-MOST_PARTS_OF_TEXT, MOST_PARTS_OF_TEXT + 1)) == 0:
+    text_of("split_part", arguments, 1)
+    if number_of("split_part", arguments, 2, range(-MOST_PARTS_OF_TEXT, MOST_PARTS_OF_TEXT + 1)) == 0:
         raise BadArgument(2, "split_part counts from 1, and from -1 at the end")
     return exp.SplitPart(this=arguments[0], delimiter=arguments[1], part_index=arguments[2])
 
 
+def _split_index(arguments: list[exp.Expression]) -> exp.Expression:
+    text_of("split_index", arguments, 1)
+    number_of("split_index", arguments, 2, range(MOST_PARTS_OF_TEXT + 1))
+    return SplitIndex(this=arguments[0], delimiter=arguments[1], part_index=arguments[2])
+
+
 def _located(arguments: list[exp.Expression]) -> exp.Expression:
     return exp.StrPosition(this=arguments[1], substr=arguments[0])
+
+
+def _part(arguments: list[exp.Expression]) -> exp.Expression:
+    return _SCALARS[times.part_name(arguments[0].name)].build(arguments[1:])
 
 
 def combined(kind: type[exp.Expression], operands: list[exp.Expression]) -> exp.Expression:
@@ -212,6 +205,8 @@ TWO_TEXTS = Signature((STRING, STRING), Type.BOOLEAN)
 POSITION = Signature((STRING, STRING), Type.INT)
 PADDED = Signature((STRING, INTEGER, STRING), Type.STRING)
 SUBSTRING = Signature((STRING, INTEGER, INTEGER), Type.STRING)
+FORMATTED = Signature((MOMENT, STRING), Type.STRING)
+PART = Signature((STRING, STRING, INTEGER), Type.STRING)
 
 _SCALARS: dict[str, Function] = {
     "abs": _one(exp.Abs),
@@ -219,6 +214,7 @@ _SCALARS: dict[str, Function] = {
     "coalesce": Function(exp.Coalesce, _listed(exp.Coalesce), 2, None),
     "concat": Function(exp.DPipe, _concat, 2, None, Signature((STRING, STRING), Type.STRING)),
     "contains": _two(exp.Contains, TWO_TEXTS),
+    "date_trunc": Function(exp.TimestampTrunc, times.date_trunc, 2, 2, names_unit=True),
     "day": _one(exp.Day, MOMENT, Type.INT),
     "dayofyear": _one(exp.DayOfYear, MOMENT, Type.INT),
     "ends_with": _two(exp.EndsWith, TWO_TEXTS),
@@ -251,9 +247,11 @@ _SCALARS: dict[str, Function] = {
     "second": _one(exp.Second, TIMESTAMP, Type.INT),
     "sha256": Function(exp.SHA2, _sha, 1, 1, Signature((STRING,), Type.STRING)),
     "sign": _one(exp.Sign),
-    "split_part": Function(exp.SplitPart, _split_part, 3, 3, Signature((STRING, STRING, INTEGER), Type.STRING)),
+    "split_index": Function(SplitIndex, _split_index, 3, 3, PART),
+    "split_part": Function(exp.SplitPart, _split_part, 3, 3, PART),
     "sqrt": _one(exp.Sqrt, NUMBER, Type.DOUBLE),
     "starts_with": _two(exp.StartsWith, TWO_TEXTS),
+    "strftime": Function(exp.TimeToStr, formats.strftime, 2, 2, FORMATTED),
     "strpos": Function(exp.StrPosition, _call(exp.StrPosition, "this", "substr"), 2, 2, POSITION),
     "substring": Function(
         exp.Substring,
@@ -262,7 +260,15 @@ _SCALARS: dict[str, Function] = {
         3,
         SUBSTRING,
     ),
+    "timestamp_micros": Function(exp.TimestampAdd, times.since_epoch(1), 1, 1),
+    "timestamp_millis": Function(exp.TimestampAdd, times.since_epoch(UNITS["MILLISECOND"]), 1, 1),
+    "timestamp_seconds": Function(exp.TimestampAdd, times.since_epoch(UNITS["SECOND"]), 1, 1),
+    "timestampadd": Function(exp.TimestampAdd, times.timestampadd, 3, 3, names_unit=True),
+    "timestampdiff": Function(exp.TimestampDiff, times.timestampdiff, 3, 3, names_unit=True),
     "trim": _one(exp.Trim, STRING, Type.STRING),
+    "unix_micros": _one(exp.UnixMicros, TIMESTAMP, Type.BIGINT),
+    "unix_millis": _one(exp.UnixMillis, TIMESTAMP, Type.BIGINT),
+    "unix_seconds": _one(exp.UnixSeconds, TIMESTAMP, Type.BIGINT),
     "upper": _one(exp.Upper, STRING, Type.STRING),
     "week": _one(exp.Week, MOMENT, Type.INT),
     "year": _one(exp.Year, MOMENT, Type.INT),
@@ -272,7 +278,11 @@ _OTHER_NAMES: dict[str, Function] = {
     "ceiling": _SCALARS["ceil"],
     "char_length": _SCALARS["length"],
     "character_length": _SCALARS["length"],
+    "date_format": Function(exp.TimeToStr, formats.date_format, 2, 2, FORMATTED),
+    "date_part": Function(exp.Year, _part, 2, 2, names_unit=True),
     "dayofmonth": _SCALARS["day"],
+    "epoch_ms": _SCALARS["unix_millis"],
+    "epoch_us": _SCALARS["unix_micros"],
     "ifnull": Function(exp.Coalesce, _listed(exp.Coalesce), 2, 2),
     "instr": _SCALARS["strpos"],
     "left": Function(exp.Substring, _left, 2, 2, SUBSTRING),
@@ -283,6 +293,9 @@ _OTHER_NAMES: dict[str, Function] = {
     "pow": _SCALARS["power"],
     "sha2": Function(exp.SHA2, _sha2, 2, 2, Signature((STRING,), Type.STRING)),
     "substr": _SCALARS["substring"],
+    "to_char": Function(exp.TimeToStr, formats.to_char, 2, 2, FORMATTED),
+    "to_timestamp_ltz": Function(exp.TimestampAdd, times.to_timestamp_ltz, 2, 2),
+    "unix_timestamp": _SCALARS["unix_seconds"],
     "weekofyear": _SCALARS["week"],
 }
 SCALARS = _SCALARS | _OTHER_NAMES
@@ -320,14 +333,22 @@ _OTHER_AGGREGATES = frozenset(
 )
 
 
+_WHOLE_UNITS = (
+    "systems count different things; timestampdiff(unit, start, end) counts the whole units between two times"
+)
 _DAYS = "systems number the days differently; isodow(t) is 1 on Mondays and 7 on Sundays"
 OTHERWISE = {
     **dict.fromkeys(("dayofweek", "weekday", "day_of_week", "dow"), _DAYS),
+    "count_char": "write length(x) - length(replace(x, 'c', '')) to count the letter c",
+    **dict.fromkeys(("date_diff", "datediff"), _WHOLE_UNITS),
+    "from_unixtime": "some systems make a text of it, others a timestamp; timestamp_seconds(n) is the timestamp",
     "log": "systems take different bases; write ln(x) or log10(x)",
     "position": "write position(x IN text)",
     "reverse": "systems reverse different characters",
+    "to_timestamp": "systems read different things; CAST(x AS TIMESTAMP) reads a text, timestamp_seconds(n) a number",
+    "to_unixtime": "systems differ in whether it has a fraction; unix_seconds(t) has none",
 }
-"""What the systems that have these do not agree on."""
+"""What the systems that have these do not agree on, or what says the same."""
 
 
 def refusal(name: str) -> tuple[str, str]:

@@ -47,7 +47,10 @@ CLAUSES: dict[str, tuple[str, str]] = {
 
 _GROUPINGS = "write a SELECT for each grouping, with UNION ALL between them"
 _SUBQUERY = ("a SELECT inside an expression is not supported", _ONE_LEVEL)
-_INTERVAL = ("INTERVAL is not supported here", "calculating with lengths of time is missing")
+_INTERVAL = (
+    "INTERVAL is not supported here",
+    "lengths of time as values are missing: an INTERVAL stands behind + or - of a timestamp or a date",
+)
 _PARAMETER = ("parameters are not supported", "write the value itself")
 
 EXPRESSIONS: dict[type[exp.Expr], tuple[str, str]] = {
@@ -58,6 +61,10 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Exists: _SUBQUERY,
     exp.Union: _SUBQUERY,
     exp.Interval: _INTERVAL,
+    exp.AtTimeZone: (
+        "AT TIME ZONE is not supported",
+        "all timestamps are in UTC; t + INTERVAL '2' HOUR is the time of a place that is always two hours ahead",
+    ),
     exp.Placeholder: _PARAMETER,
     exp.Parameter: _PARAMETER,
     exp.SessionParameter: _PARAMETER,

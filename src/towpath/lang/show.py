@@ -19,12 +19,12 @@ _LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
     (exp.Not,),
     (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Is, exp.In, exp.Between, exp.Like),
     (exp.DPipe,),
-    (exp.Add, exp.Sub),
+    (exp.Add, exp.Sub, exp.TimestampAdd),
     (exp.Mul, exp.Div, exp.Mod),
     (exp.Neg,),
 )
 _BINDING: dict[type[exp.Expr], int] = {kind: level for level, kinds in enumerate(_LEVELS) for kind in kinds}
-_CHAINED = (exp.Or, exp.And, exp.DPipe, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+_CHAINED = (exp.Or, exp.And, exp.DPipe, exp.Add, exp.Sub, exp.TimestampAdd, exp.Mul, exp.Div, exp.Mod)
 
 
 def parenthesised(expr: exp.Expression) -> exp.Expression:

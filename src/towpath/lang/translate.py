@@ -11,10 +11,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from towpath.lang.arguments import BadArgument, unit_of
 from towpath.lang.budget import DEEPEST, Budget, levels
-from towpath.lang.functions import AGGREGATES, SCALARS, BadArgument, case, refusal
+from towpath.lang.durations import NoDuration, length
+from towpath.lang.functions import AGGREGATES, CHANGING, SCALARS, Function, case, changing, refusal
 from towpath.lang.literals import cast, is_string, moment, moment_example, number, type_of_name
 from towpath.lang.refusals import refuse_expression
+from towpath.lang.times import moved
 from towpath.lang.typing import Unknown
 from towpath.lang.underline import Problems, mark, span
 from towpath.schema import Type
@@ -22,7 +25,7 @@ from towpath.schema import Type
 Resolve = Callable[[exp.Column], exp.Expression]
 
 _BINARY = (
-    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.And, exp.Or, exp.DPipe),
+    *(exp.Mul, exp.Div, exp.Mod, exp.And, exp.Or, exp.DPipe),
     *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE),
 )
 
@@ -63,6 +66,22 @@ class Translator:
     def _binary(self, node: exp.Expr) -> exp.Expression:
         kind: type[exp.Expression] = type(node)  # type: ignore[assignment]
         return kind(this=self(node.this), expression=self(node.args["expression"]))
+
+    def _sum(self, node: exp.Expr) -> exp.Expression:
+        """`+` and `-`: of numbers, or of an INTERVAL behind a timestamp or a date."""
+        left, right = node.this.unnest(), node.args["expression"].unnest()
+        if isinstance(node, exp.Add) and isinstance(left, exp.Interval):
+            left, right = right, left
+        if not isinstance(right, exp.Interval):
+            return self._binary(node)
+        try:
+            count, unit = length(right)
+        except NoDuration as error:
+            return self._wrong(right, str(error))
+        return moved(self(left), -count if isinstance(node, exp.Sub) else count, unit)
+
+    def _extract(self, node: exp.Expr) -> exp.Expression:
+        return self._built(node, SCALARS["date_part"], [node.this, node.args["expression"]])
 
     def _refuse(self, node: exp.Expr) -> exp.Expression:
         refuse_expression(node, self._problems)
@@ -184,12 +203,19 @@ class Translator:
         function = SCALARS.get(name.lower())
         if function is None:
             return self._wrong(node, *refusal(name))
+        if not arguments and name.lower() in CHANGING:
+            return self._wrong(node, *changing(name))
         if len(arguments) < function.least or (function.most is not None and len(arguments) > function.most):
             return self._wrong(node, f"{name} takes {function.arity}, got {len(arguments)}")
+        return self._built(node, function, arguments)
+
+    def _built(self, node: exp.Expr, function: Function, arguments: list[exp.Expr]) -> exp.Expression:
         try:
-            return function.build([self(a) for a in arguments])
+            first = [unit_of(arguments[0])] if function.names_unit else []
+            return function.build(first + [self(a) for a in arguments[len(first) :]])
         except BadArgument as error:
-            return self._wrong(arguments[error.place], error.message, error.hint)
+            place = arguments[error.place]
+            return self._wrong(place if span(place) else node, error.message, error.hint)
 
     def _filter(self, node: exp.Expr) -> exp.Expression:
         """What the condition is not true for is NULL, which no aggregate counts."""
@@ -244,6 +270,8 @@ def _rule(apply: Callable[[Translator, exp.Expr], exp.Expression], reads: str) -
 _RULES: dict[type[exp.Expr], Rule] = {
     # "safe" and "typed" say how sqlglot's own dialect divides and concatenates; typing.py says how towpath does.
     **dict.fromkeys(_BINARY, _rule(Translator._binary, "this expression negate safe typed")),
+    **dict.fromkeys((exp.Add, exp.Sub), _rule(Translator._sum, "this expression negate safe typed")),
+    exp.Extract: _rule(Translator._extract, "this expression"),
     exp.Column: _rule(Translator._column, "this table db catalog"),
     exp.Literal: _rule(Translator._literal, "this is_string"),
     exp.Boolean: _rule(Translator._boolean, "this"),

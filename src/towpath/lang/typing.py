@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from towpath.errors import Mistake, QueryError
-from towpath.lang.functions import BOOLEAN, FUNCTIONS, INTEGER, NUMBER, ORDERED, STRING, OperandKind, Signature
+from towpath.lang.functions import BOOLEAN, FUNCTIONS, INTEGER, MOMENT, NUMBER, ORDERED, STRING, OperandKind, Signature
 from towpath.lang.literals import is_constant, number_type, type_of_name, whole_number
 from towpath.lang.query import WINDOW
 from towpath.lang.show import expression_text
@@ -104,7 +104,9 @@ class Typer:
 
     def expect(self, node: exp.Expression, kind: OperandKind, by: str) -> Type | None:
         """The type of an operand, reported unless it is of the kind."""
-        found = self.of(node)
+        return self._fitting(node, self.of(node), kind, by)
+
+    def _fitting(self, node: exp.Expression, found: Type | None, kind: OperandKind, by: str) -> Type | None:
         if found is None or found in kind.types:
             return found
         hint = ""
@@ -138,10 +140,36 @@ class Typer:
         return signature.result
 
     def _arithmetic(self, node: exp.Expression) -> Type | None:
-        types = {self.expect(o, NUMBER, spelling(node)) for o in (node.this, node.args["expression"])}
-        if None in types:
+        operands = node.this, node.args["expression"]
+        types = [self.of(o) for o in operands]
+        if isinstance(node, exp.Sub) and all(t in MOMENT.types for t in types):
+            hint = f"write timestampdiff(SECOND, {self._text(operands[1])}, {self._text(operands[0])}), or another unit"
+            self._report(node, "lengths of time as values are missing", hint)
             return None
-        return Type.DOUBLE if Type.DOUBLE in types else Type.BIGINT
+        found = {self._fitting(o, t, NUMBER, spelling(node)) for o, t in zip(operands, types, strict=True)}
+        if None in found:
+            return None
+        return Type.DOUBLE if Type.DOUBLE in found else Type.BIGINT
+
+    def _moved(self, node: exp.Expression) -> Type | None:
+        count = node.args["expression"]
+        by = "an INTERVAL behind + or -" if is_constant(count) else "timestampadd"
+        found = self.expect(node.this, MOMENT, by)
+        self.expect(count, INTEGER, "a number of units of time")
+        if found is Type.DATE and node.args["unit"].name == "MICROSECOND":
+            hint = f"write CAST({self._text(node.this)} AS TIMESTAMP) to have a timestamp"
+            self._report(node, "a date is moved by whole days, months and years", hint)
+            return None
+        return found
+
+    def _difference(self, node: exp.Expression) -> Type:
+        for operand in (node.args["expression"], node.this):
+            self.expect(operand, MOMENT, "timestampdiff")
+        return Type.BIGINT
+
+    def _cut(self, node: exp.Expression) -> Type:
+        self.expect(node.this, MOMENT, "date_trunc")
+        return Type.TIMESTAMP
 
     def _negation(self, node: exp.Expression) -> Type | None:
         if whole_number(node) is not None:
@@ -242,6 +270,9 @@ _RULES: dict[type[exp.Expr], Callable[[Typer, exp.Expression], Type | None]] = {
     **dict.fromkeys((exp.Abs, exp.Round, exp.Sign), Typer._same_number),
     **dict.fromkeys((exp.Min, exp.Max), Typer._extreme),
     **dict.fromkeys((exp.Coalesce, exp.Least, exp.Greatest), Typer._listed),
+    exp.TimestampAdd: Typer._moved,
+    exp.TimestampDiff: Typer._difference,
+    exp.TimestampTrunc: Typer._cut,
     exp.Neg: Typer._negation,
     exp.Sum: Typer._sum,
     exp.Count: Typer._count,
@@ -259,9 +290,10 @@ _RULES: dict[type[exp.Expr], Callable[[Typer, exp.Expression], Type | None]] = {
 ALLOWED: frozenset[type[exp.Expr]] = (
     frozenset(SIGNATURES)
     | (frozenset(_RULES) - {Unknown})
-    | {exp.If, exp.Identifier, exp.DataType, exp.Star, exp.Distinct}
+    | {exp.If, exp.Identifier, exp.DataType, exp.Star, exp.Distinct, exp.Var}
 )
-"""Every node type a checked tree may hold: `If` is a branch of `Case`, `Star` and `Distinct` occur in `Count` alone."""
+"""Every node type a checked tree may hold: `If` is a branch of `Case`, `Star` and `Distinct` occur in `Count` alone,
+and `Var` is the name of a unit of time."""
 
 
 def outside(expr: exp.Expression) -> exp.Expr | None:

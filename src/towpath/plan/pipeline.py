@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from sqlglot import exp
 
 from towpath.lang import infer
-from towpath.lang.functions import AGGREGATE_NODES, combined
+from towpath.lang.functions import AGGREGATE_NODES, SplitIndex, combined
 from towpath.lang.query import WINDOW, Item, Window
 from towpath.plan.boxes import Box, boxes
 from towpath.plan.constants import Value, constant, node_of
@@ -48,8 +48,9 @@ OF_OPERANDS_TYPE = (exp.If, exp.Case, exp.Coalesce, exp.Least, exp.Greatest, exp
 IN_SHAPE = {
     (exp.Round, "decimals"),
     *((exp.Pad, key) for key in ("expression", "fill_pattern")),
-    *((exp.SplitPart, key) for key in ("delimiter", "part_index")),
+    *((kind, key) for kind in (exp.SplitPart, SplitIndex) for key in ("delimiter", "part_index")),
     (exp.Repeat, "times"),
+    (exp.TimeToStr, "format"),
     *((exp.Replace, key) for key in ("expression", "replacement")),
 }
 

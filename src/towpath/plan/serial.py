@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from sqlglot import exp
 
-from towpath.lang.functions import Log10
+from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.query import Window
 from towpath.plan.boxes import Box, Interval
 from towpath.plan.constants import Value, dump_value, load_value
@@ -33,7 +33,7 @@ FAMILY = ("classes", "times", "keys", "window", "reach_us", "universal")
 PLAIN = ("probes", "ranges", "columns")
 SLOTS = ("residuals", "computed", "groups", "aggregates", "having")
 DTYPE = "DType"  # names a type in a cast, and is no node
-NODES: dict[str, type[exp.Expression]] = {"Grouped": Grouped, "Log10": Log10}  # those that are not sqlglot's own
+NODES = {node.__name__: node for node in (Grouped, Log10, SplitIndex)}  # those that are not sqlglot's own
 
 
 def dump_template(template: Template) -> dict[str, Any]:

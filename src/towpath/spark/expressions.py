@@ -8,13 +8,15 @@ NULL. docs/language.md says which values those are.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from sqlglot import exp
 
-from towpath.lang.functions import Log10
+from towpath.lang.formats import FORMAT_TOKEN
+from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.schema import Type
@@ -42,8 +44,26 @@ TEXTS = {
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 FURTHEST = 2**31 - 1  # position in a text
 BIGINT_BOUNDS = (-(2.0**63), 2.0**63)  # the second is the first double that is too large
+MICROSECONDS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
+}
+# Years 1 to 9999, in days and in microseconds since 1970.
+DAYS = (-719_162, 2_932_896)
+TIMES = (DAYS[0] * MICROSECONDS["DAY"], (DAYS[1] + 1) * MICROSECONDS["DAY"] - 1)
+# What Java writes for a part of a pattern.
+FORMATS = {
+    **{"%Y": "yyyy", "%y": "yy", "%m": "MM", "%-m": "M", "%b": "MMM", "%B": "MMMM", "%d": "dd", "%-d": "d"},
+    **{"%j": "DDD", "%-j": "D", "%H": "HH", "%-H": "H", "%I": "hh", "%-I": "h", "%M": "mm", "%-M": "m"},
+    **{"%S": "ss", "%-S": "s", "%g": "SSS", "%f": "SSSSSS", "%p": "a", "%a": "EEE", "%A": "EEEE", "%%": "'%'"},
+}
 # Operations that need a value more than once.
-REPEATING = (exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring)
+REPEATING = (exp.TimestampAdd, exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring, SplitIndex)
 
 
 class SparkCompiler:
@@ -69,13 +89,13 @@ class SparkCompiler:
             return exact(left.cast("bigint"), right.cast("bigint"))
         return inexact(left.cast("double"), right.cast("double"))
 
-    def let(self, node: exp.Expression, body: Operation1) -> Column:
+    def let(self, node: exp.Expression, body: Operation1, value: Column | None = None) -> Column:
         """What `body` makes of a value that it needs more than once.
 
         Writing the value several times is the fastest, but doubles with each level of nesting; from the second level on
         it gets a name, which Spark has in functions of arrays alone.
         """
-        value = self(node)
+        value = self(node) if value is None else value
         if not node.find(*REPEATING):
             return body(value)
         return F.get(F.transform(F.array(value), body), F.lit(0))
@@ -212,6 +232,15 @@ def _split_part(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.split_part(compile_(node.this), delimiter, F.lit(place))
 
 
+def _split_index(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    delimiter, place = re.escape(node.args["delimiter"].name), int(node.args["part_index"].name)
+
+    def part(text: Column) -> Column:
+        return F.when(text != F.lit(""), F.get(F.split(text, delimiter, -1), F.lit(place)))
+
+    return compile_.let(node.this, part)
+
+
 def _repeat(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.repeat(compile_(node.this), int(node.args["times"].name))
 
@@ -278,6 +307,49 @@ def _whole(function: Operation1) -> Callable[[SparkCompiler, exp.Expression], Co
     return rule
 
 
+def _moved(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    """By microseconds, days or months; NULL outside of the years 1 to 9999."""
+    moment, count, unit = node.this, compile_(node.expression).cast("bigint"), node.args["unit"].name
+    is_date, value = compile_.type_of(moment) is Type.DATE, compile_(moment)
+    if unit == "MONTH":
+        days = F.unix_date(F.add_months(value.cast("date"), count.cast("int"))).cast("bigint")
+    else:
+        days = F.try_add(F.unix_date(value.cast("date")).cast("bigint"), count)
+    if is_date:
+        return compile_.let(moment, lambda v: F.date_from_unix_date(_within(DAYS, v).cast("int")), days)
+    micros, a_day = F.unix_micros(value), F.lit(MICROSECONDS["DAY"])
+    if unit == "MONTH":
+        micros = days * a_day + F.pmod(micros, a_day)
+    else:
+        micros = F.try_add(micros, F.try_multiply(count, a_day) if unit == "DAY" else count)
+    return compile_.let(moment, lambda v: F.timestamp_micros(_within(TIMES, v)), micros)
+
+
+def _within(bounds: tuple[int, int], value: Column) -> Column:
+    return F.when((value >= F.lit(bounds[0])) & (value <= F.lit(bounds[1])), value)
+
+
+def _difference(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    end, start = (F.unix_micros(compile_(side).cast("timestamp")) for side in (node.this, node.expression))
+    return F.call_function("div", end - start, F.lit(MICROSECONDS[node.args["unit"].name]).cast("bigint"))
+
+
+def _formatted(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    """One pattern after another where the same letter follows: MM and MM would be MMMM."""
+    patterns = [""]
+    for token in FORMAT_TOKEN.findall(node.args["format"].name):
+        part = FORMATS.get(token) or "'" + token.replace("'", "''") + "'"
+        if patterns[-1][-1:] == part[0]:
+            patterns.append("")
+        patterns[-1] += part
+    moment = compile_(node.this).cast("timestamp")
+    return F.concat(*(F.date_format(moment, pattern) for pattern in patterns))
+
+
+def _cut(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    return F.date_trunc(node.args["unit"].name, compile_(node.this).cast("timestamp"))
+
+
 def _part(function: Callable[[Column], Column]) -> Callable[[SparkCompiler, exp.Expression], Column]:
     return lambda compile_, node: function(compile_(node.this)).cast("bigint")
 
@@ -340,11 +412,19 @@ RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Colu
     exp.Right: _right,
     exp.Pad: _padded,
     exp.SplitPart: _split_part,
+    SplitIndex: _split_index,
     exp.Repeat: _repeat,
     exp.Replace: _replace,
     exp.StrPosition: _found,
     exp.MD5: _call(lambda text: F.md5(text.cast("binary"))),
     exp.SHA2: _call(lambda text: F.sha2(text.cast("binary"), 256)),
+    exp.TimestampAdd: _moved,
+    exp.TimestampDiff: _difference,
+    exp.TimestampTrunc: _cut,
+    exp.TimeToStr: _formatted,
+    exp.UnixMicros: _call(F.unix_micros),
+    exp.UnixMillis: _call(F.unix_millis),
+    exp.UnixSeconds: _call(F.unix_seconds),
     exp.Year: _part(F.year),
     exp.Month: _part(F.month),
     exp.Quarter: _part(F.quarter),

@@ -18,7 +18,8 @@ import numpy as np
 import polars as pl
 from sqlglot import exp
 
-from towpath.lang.functions import Log10
+from towpath.lang.formats import FORMAT_TOKEN
+from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.plan.constants import constant
 from towpath.schema import INTEGERS, Type
@@ -41,6 +42,22 @@ DTYPES: dict[Type, pl.DataType] = {
 # All blanks of Unicode that are no control characters.
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 FURTHEST = 2**31 - 1  # position in a text
+MICROSECONDS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
+}
+CUTS = {
+    **{"MICROSECOND": "1us", "MILLISECOND": "1ms", "SECOND": "1s", "MINUTE": "1m", "HOUR": "1h", "DAY": "1d"},
+    **{"WEEK": "1w", "MONTH": "1mo", "QUARTER": "1q", "YEAR": "1y"},
+}
+# Years 1 to 9999, in days and in microseconds since 1970.
+DAYS = (-719_162, 2_932_896)
+TIMES = (DAYS[0] * MICROSECONDS["DAY"], (DAYS[1] + 1) * MICROSECONDS["DAY"] - 1)
 LITERALS_KEPT = 65_536  # Polars takes longest to make these
 # Operations that need a value more than once.
 REPEATING = (
@@ -56,10 +73,13 @@ REPEATING = (
     exp.Right,
     exp.Pad,
     exp.SplitPart,
+    SplitIndex,
     exp.Repeat,
     exp.StrPosition,
     exp.Greatest,
     exp.Cast,
+    exp.TimestampAdd,
+    exp.TimestampDiff,
 )
 
 
@@ -444,6 +464,15 @@ def _split_part(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     return compile_.let(part, node.this)
 
 
+def _split_index(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    delimiter, place = node.args["delimiter"].name, int(node.args["part_index"].name)
+
+    def part(text: pl.Expr) -> pl.Expr:
+        return pl.when(text != "").then(text.str.split(delimiter).list.get(place, null_on_oob=True))
+
+    return compile_.let(part, node.this)
+
+
 def _repeat(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     times = int(node.args["times"].name)
     return compile_.let(lambda text: pl.concat_str([text] * times) if times else text.str.slice(0, 0), node.this)
@@ -487,6 +516,49 @@ def _texts(function: Operation) -> Rule:
 
 def _part(function: Callable[[pl.Expr], pl.Expr]) -> Rule:
     return lambda compile_, node: function(compile_(node.this)).cast(pl.Int64)
+
+
+def _moved(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    """By microseconds, days or months; NULL outside of the years 1 to 9999."""
+    moment, count, unit = compile_(node.this), node.expression, node.args["unit"].name
+    dtype, (first, last) = (pl.Date(), DAYS) if compile_.type_of(node.this) is Type.DATE else (TIMESTAMP, TIMES)
+    if unit == "MONTH":
+        number = constant(count)
+        assert number is not None, "months are counted by a literal"
+        value = moment.dt.offset_by(f"{number[0]}mo").to_physical().cast(pl.Int128)
+    else:
+        size = MICROSECONDS["DAY"] if unit == "DAY" and dtype == TIMESTAMP else 1
+        value = moment.to_physical().cast(pl.Int128) + compile_(count).cast(pl.Int128) * size
+
+    def within(found: pl.Expr) -> pl.Expr:
+        return pl.when((found >= first) & (found <= last)).then(found).cast(pl.Int64).cast(dtype)
+
+    return compile_.let(within, node.this, values=[value])
+
+
+def _difference(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    """Polars rounds down where towards zero is meant."""
+    size = MICROSECONDS[node.args["unit"].name]
+    end, start = (compile_(side).cast(TIMESTAMP).to_physical() for side in (node.this, node.expression))
+
+    def whole(value: pl.Expr) -> pl.Expr:
+        return pl.when(value < 0).then(-(-value // size)).otherwise(value // size)
+
+    return compile_.let(whole, node.this, node.expression, values=[end - start])
+
+
+def _formatted(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    chosen = {"%f": "%6f", "%g": "%3f"}
+    pattern = "".join(chosen.get(token, token) for token in FORMAT_TOKEN.findall(node.args["format"].name))
+    return compile_(node.this).cast(TIMESTAMP).dt.strftime(pattern)
+
+
+def _cut(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+    return compile_(node.this).cast(TIMESTAMP).dt.truncate(CUTS[node.args["unit"].name])
+
+
+def _since_1970(size: int) -> Rule:
+    return lambda compile_, node: compile_(node.this).to_physical() // size
 
 
 RULES: dict[type[exp.Expression], Rule] = {
@@ -539,11 +611,19 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Right: _right,
     exp.Pad: _padded,
     exp.SplitPart: _split_part,
+    SplitIndex: _split_index,
     exp.Repeat: _repeat,
     exp.Replace: _replace,
     exp.StrPosition: _found,
     exp.MD5: _call(texts.md5),
     exp.SHA2: _call(texts.sha256),
+    exp.TimestampAdd: _moved,
+    exp.TimestampDiff: _difference,
+    exp.TimestampTrunc: _cut,
+    exp.TimeToStr: _formatted,
+    exp.UnixMicros: _since_1970(1),
+    exp.UnixMillis: _since_1970(MICROSECONDS["MILLISECOND"]),
+    exp.UnixSeconds: _since_1970(MICROSECONDS["SECOND"]),
     exp.Year: _part(lambda v: v.dt.year()),
     exp.Month: _part(lambda v: v.dt.month()),
     exp.Quarter: _part(lambda v: v.dt.quarter()),

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from towpath.lang.functions import Log10
+from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.literals import whole_number
 from towpath.lang.query import WINDOW
 from towpath.lang.typing import infer
@@ -64,6 +64,9 @@ FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.Max: "max",
 }
 
+UNITS = {"MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000, "HOUR": 3_600_000_000}
+MICROSECONDS = {"MICROSECOND": 1, **UNITS, "DAY": 24 * UNITS["HOUR"], "WEEK": 7 * 24 * UNITS["HOUR"]}
+FIRST, LAST = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
 FURTHEST = 2**31 - 1  # no text is longer, and DuckDB takes no more than 32 bits
 BLANKS = " \t\n\r\f\v"
 SPACES = " \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
@@ -262,9 +265,49 @@ def _padded(render: Renderer, node: exp.Pad) -> str:
     return f"{name}({render(node.this)}, {node.expression.name}, {render(node.args['fill_pattern'])})"
 
 
+def _split_index(render: Renderer, node: SplitIndex) -> str:
+    delimiter, place = render(node.args["delimiter"]), int(node.args["part_index"].name) + 1
+    return _let(render(node.this), f"CASE WHEN v <> '' THEN string_split(v, {delimiter})[{place}] END")
+
+
 def _trim(render: Renderer, node: exp.Trim) -> str:
     name = {None: "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[node.args.get("position")]
     return f"{name}({render(node.this)}, {_text(SPACES)})"
+
+
+def _moved(render: Renderer, node: exp.TimestampAdd) -> str:
+    """By microseconds, days or months; NULL outside of the years 1 to 9999."""
+    moment, type_ = f"CAST({render(node.this)} AS TIMESTAMP)", render.type_of(node.this).sql
+    unit = node.args["unit"].name
+    if unit == "MONTH":
+        months = _let(
+            f"{moment} + to_months({whole_number(node.expression)})",
+            f"CASE WHEN v BETWEEN {FIRST} AND {LAST} THEN v END",
+        )
+        return f"CAST({months} AS {type_})"
+    moved = f"epoch_us({moment}) + CAST({render(node.expression)} AS HUGEINT) * {MICROSECONDS[unit]}"
+    within = f"v BETWEEN epoch_us({FIRST}) AND epoch_us({LAST})"
+    return f"CAST({_let(moved, f'CASE WHEN {within} THEN make_timestamp(CAST(v AS BIGINT)) END')} AS {type_})"
+
+
+def _difference(render: Renderer, node: exp.TimestampDiff) -> str:
+    """Whole units, towards zero."""
+    end, start = (f"epoch_us(CAST({render(side)} AS TIMESTAMP))" for side in (node.this, node.expression))
+    size = MICROSECONDS[node.args["unit"].name]
+    return _let(f"{end} - {start}", f"(v - v % {size}) // {size}")
+
+
+def _cut(render: Renderer, node: exp.TimestampTrunc) -> str:
+    return f"date_trunc('{node.args['unit'].name}', CAST({render(node.this)} AS TIMESTAMP))"
+
+
+def _since_1970(size: int) -> Rule:
+    """Rounded down, where DuckDB would round towards zero."""
+
+    def rule(render: Renderer, node: exp.Expression) -> str:
+        return _let(f"epoch_us({render(node.this)})", f"(v - (v % {size} + {size}) % {size}) // {size}")
+
+    return rule
 
 
 def _nullif(render: Renderer, node: exp.Nullif) -> str:
@@ -350,6 +393,7 @@ RULES: dict[type[exp.Expression], Rule] = {
     Log10: _log10,
     exp.Right: _right,
     exp.Pad: _padded,
+    SplitIndex: _split_index,
     exp.Repeat: lambda render, node: f"repeat({render(node.this)}, {node.args['times'].name})",
     exp.Ln: _ln,
     exp.Pow: _power,
@@ -358,6 +402,13 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Between: _between,
     exp.Case: _case,
     exp.Substring: _substring,
+    exp.TimestampAdd: _moved,
+    exp.TimestampDiff: _difference,
+    exp.TimestampTrunc: _cut,
+    exp.TimeToStr: lambda render, node: f"strftime({render(node.this)}, {render(node.args['format'])})",
+    exp.UnixMicros: _since_1970(1),
+    exp.UnixMillis: _since_1970(UNITS["MILLISECOND"]),
+    exp.UnixSeconds: _since_1970(UNITS["SECOND"]),
     exp.Count: _count,
     exp.Sum: _sum,
     exp.StddevSamp: _deviation,
