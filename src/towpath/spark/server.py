@@ -23,6 +23,7 @@ from towpath.errors import RuntimeFailure, UnknownNameError
 from towpath.spark import processes
 from towpath.spark.node import QUICK_JAVA, TASKS_PER_CORE, server_settings
 from towpath.store import durable
+from towpath.store.private import UMASK, private_folder
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PATIENCE_S = 90.0
@@ -75,7 +76,8 @@ def start(
     if known is not None and known.alive:
         raise RuntimeFailure(f"node {name} runs already at {known.address} (process {known.pid}); stop it first")
     place = folder() / name
-    place.mkdir(parents=True, exist_ok=True)
+    private_folder(folder())
+    private_folder(place)
     log = place / "spark.log"
     port = port or _free_port()
     settings = (
@@ -101,6 +103,7 @@ def start(
             cwd=place,
             env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_AUTH_SOCKET_TIMEOUT": "120"},
             start_new_session=True,  # Ctrl-C here is not for it
+            umask=UMASK,
         )
     _wait(process, port, log, look)
     server = Server(name, process.pid, _born(process.pid) or 0, f"sc://127.0.0.1:{port}", cores, memory, str(log))

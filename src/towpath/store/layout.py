@@ -16,6 +16,7 @@ from typing import IO
 from towpath.errors import StoreError
 from towpath.schema import SchemaClass
 from towpath.store import durable
+from towpath.store.private import private_folder
 
 _taking_over = threading.Lock()
 
@@ -153,7 +154,7 @@ class Store:
 
     def lock(self) -> IO[str]:
         """Takes the store for this process until the file is closed; the kernel lets go of it when the process dies."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        private_folder(self.root)
         file = (self.root / "lock").open("a+")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
