@@ -52,6 +52,18 @@ def share(path: Path) -> None:
             path.chmod((0o777 if path.is_dir() else 0o666) & ~_usual)
 
 
+def write_private(path: Path, text: str) -> None:
+    """A new file; one that was left there could have any mode, or be open to somebody."""
+    path.unlink(missing_ok=True)
+    with open(path, "x", encoding="utf-8", opener=private_opener) as file:
+        file.write(text)
+
+
+def private_opener(path: str, flags: int) -> int:
+    """For `open`, where the umask may be the user's."""
+    return os.open(path, flags, 0o666 & ~UMASK)
+
+
 def private_folder(path: Path) -> None:
     """Makes a folder that its owner alone can look into; one that was made before becomes so, with all it has."""
     for around in reversed([folder for folder in path.parents if not folder.exists()]):
