@@ -39,11 +39,11 @@ def test_a_token_is_any_word_of_signs(tmp_path: Path) -> None:
 def test_a_file_that_holds_no_token_is_refused_without_showing_it(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "token"
     file.write_bytes(content)
-    with pytest.raises(RuntimeFailure, match="expected a") as refused:
+    with pytest.raises(RuntimeFailure, match="expected a file with the token") as refused:
         read_token(file)
     assert "secr" not in str(refused.value) and "words" not in str(refused.value)
 
 
 def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeFailure, match=r"nowhere: expected a file with a token: No such file"):
+    with pytest.raises(RuntimeFailure, match=r"nowhere: expected a file with the token: No such file"):
         read_token(tmp_path / "nowhere")

@@ -110,9 +110,11 @@ def read_token(file: Path) -> str:
         text = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise RuntimeFailure(f"{file}: expected a file with a token: {why}") from None
+        raise RuntimeFailure(f"{file}: expected a file with the token: {why}") from None
     if _TOKEN.fullmatch(text) is None:
-        raise RuntimeFailure(f"{file}: expected a token, one word of letters, digits and signs, and nothing else")
+        raise RuntimeFailure(
+            f"{file}: expected a file with the token, one word of letters, digits and signs, and nothing else"
+        )
     return text
 
 
