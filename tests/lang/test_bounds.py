@@ -90,6 +90,12 @@ def test_a_name_is_as_deep_as_what_it_stands_for() -> None:
         parse(both, catalog())
 
 
+def test_parentheses_are_no_levels() -> None:
+    plain = parse("SELECT price FROM bids WHERE price > 1", catalog())
+    for text in ("SELECT price FROM bids WHERE {}price{} > 1", "{}SELECT price FROM bids WHERE price > 1{}"):
+        assert to_sql(parse(text.format("(" * 400, ")" * 400), catalog())) == to_sql(plain)
+
+
 def test_each_level_of_a_call_is_looked_at_once() -> None:
     for call in ("nullif({}, 1)", "coalesce({}, 1)", "least({}, 1)", "if({} = 1, 1, 2)", "abs({})"):
         text = "price"
