@@ -144,6 +144,13 @@ def test_through_a_tunnel(store: Path, tmp_path: Path) -> None:
     assert run("status", "--address", place.address, "--token-file", "token").exit_code == 0
 
 
+def test_a_token_file_with_more_than_the_token_is_refused_without_showing_it(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "service.json").write_text('{"token": "secret"}')
+    done = run("status", "--address", "http://127.0.0.1:1", "--token-file", "service.json")
+    assert done.exit_code == 1 and "service.json: expected a file with the token, one word" in done.output
+    assert "secret" not in done.output
+
+
 MISTAKES = [
     (["submit", "bad", "SELECT * FROM clok"], 1, "         ^^^^\n    -> did you mean clock?"),
     (["submit", "q"], 2, "expected NAME and SQL, or files whose names end in .sql"),

@@ -90,6 +90,12 @@ def test_a_name_is_as_deep_as_what_it_stands_for() -> None:
         parse(both, catalog())
 
 
+def test_parentheses_are_no_levels() -> None:
+    plain = parse("SELECT price FROM bids WHERE price > 1", catalog())
+    for text in ("SELECT price FROM bids WHERE {}price{} > 1", "{}SELECT price FROM bids WHERE price > 1{}"):
+        assert to_sql(parse(text.format("(" * 400, ")" * 400), catalog())) == to_sql(plain)
+
+
 def test_each_level_of_a_call_is_looked_at_once() -> None:
     for call in ("nullif({}, 1)", "coalesce({}, 1)", "least({}, 1)", "if({} = 1, 1, 2)", "abs({})"):
         text = "price"
@@ -106,3 +112,27 @@ def test_what_can_be_read_does_not_depend_on_where_it_is_read() -> None:
 
     assert sys.getrecursionlimit() >= 10_000
     assert below(0) == below(1000)
+
+
+@pytest.mark.parametrize(
+    ("joins", "number"),
+    [("JOIN bids", 30), ("JOIN bids JOIN bids ON 1 = 1", 30), ("JOIN (SELECT 1 FROM bids JOIN bids)", 60)],
+)
+def test_joins_without_on_are_refused_before_they_are_read_again_and_again(joins: str, number: int) -> None:
+    """Twice as often with each: a text of 30 of them took days."""
+    with pytest.raises(QueryError) as refused:
+        parse(f"SELECT price FROM bids {' '.join([joins] * 30)}", catalog())
+    (problem,) = refused.value.problems
+    assert problem.message == f"{number} JOINs have no ON" and problem.where == "line 1, column 24"
+
+
+def test_as_many_joins_as_a_query_may_have_are_read() -> None:
+    """Also when the ON of each stands behind all of them, or in a SELECT of its own."""
+    apart = " UNION ALL ".join(["SELECT a.price FROM bids AS a JOIN bids AS b ON a.price = b.price"] * 20)
+    with pytest.raises(QueryError, match="in a join every input needs a window"):
+        parse(apart, catalog())
+    joins = " ".join(f"JOIN bids AS b{n}" for n in range(20))
+    conditions = " ".join(f"ON b{n}.price = a.price" for n in range(20))
+    with pytest.raises(QueryError) as refused:
+        parse(f"SELECT a.price FROM bids AS a {joins} {conditions}", catalog())
+    assert "have no ON" not in str(refused.value)

@@ -162,3 +162,11 @@ def test_a_service_that_stops_says_so(verbs: FakeVerbs, desk: RequestQueue) -> N
     http = TestClient(app.build(verbs, desk, TOKEN), headers=AUTHORISED)
     answer = http.get("/status")
     assert answer.status_code == 503 and "is stopping" in json.dumps(answer.json())
+
+
+def test_more_sql_than_the_job_could_wait_for_is_refused(http: TestClient, verbs: FakeVerbs) -> None:
+    queries = {f"q{n}": {"sql": " " * 100_000} for n in range(21)} | {"other": {"sql": 1}, "none": {}}
+    answer = http.post("/queries", json={"queries": queries, "folder": "/"})
+    assert answer.status_code == 413
+    assert "2,100,000 characters of SQL, at most 2,000,000 can be submitted together" in answer.json()["message"]
+    assert not verbs.asked

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from towpath.errors import RuntimeFailure
 from towpath.lab.testing.drawing import plain_workload
 from towpath.lab.testing.running import EMBEDDED, run
 from towpath.runtime.remote_node import RemoteNode
-from towpath.spark import server
+from towpath.spark import processes, server
 from towpath.spark.connect import CLOSED, _connect, connect, session_id
 from towpath.spark.runtime import SparkRuntime
 from towpath.spark.server import Server
@@ -66,6 +68,41 @@ def test_queries_move_between_this_process_and_an_endpoint(endpoint: Server, tmp
     outcome = run(plain_workload(4), tmp_path, {"here": EMBEDDED, "far": node(endpoint)})
     assert not outcome.differences
     assert outcome.moves
+
+
+def test_who_has_no_token_is_refused(endpoint: Server, tmp_path: Path) -> None:
+    """Somebody else of this machine, who knows where the server listens and cannot read its folder."""
+    strange = tmp_path / "token"
+    for token in ("guessed", "a=b;c/d%20+&"):
+        strange.write_text(f"{token}\n")
+        other = node(endpoint).model_copy(update={"token_file": str(strange)})
+        with pytest.raises(
+            RuntimeFailure, match=r"Invalid authentication token\n    -> it asks for a token"
+        ) as refused:
+            connect("far", other, tmp_path)
+        assert token not in str(refused.value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server, "servers", dict)
+        with pytest.raises(RuntimeFailure, match="No authentication token provided"):
+            connect("far", node(endpoint), tmp_path)
+
+
+def test_its_owner_finds_the_token_also_under_another_name_of_this_machine(endpoint: Server, tmp_path: Path) -> None:
+    address = endpoint.address.replace("127.0.0.1", "localhost")
+    named = ConnectNode.model_validate({"type": "connect", "address": address, "cores": 2})
+    assert connect("far", named, tmp_path).range(3).count() == 3
+    given = node(endpoint).model_copy(update={"token_file": endpoint.token_file})
+    assert connect("far", given, tmp_path).range(3).count() == 3
+
+
+def test_nobody_else_can_read_the_token_of_a_server(endpoint: Server) -> None:
+    file = Path(endpoint.token_file)
+    token = file.read_text()
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, server.folder())] == [0o600, 0o700, 0o700]
+    everybody_reads = [Path("/proc", str(pid), "cmdline") for pid in processes.all_processes()]
+    for path in [*everybody_reads, Path(endpoint.log), server.folder() / f"{endpoint.name}.json"]:
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            assert token.encode() not in path.read_bytes()
 
 
 def test_carriers_outlive_their_controller_and_are_found_again(endpoint: Server, tmp_path: Path) -> None:

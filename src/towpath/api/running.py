@@ -56,6 +56,7 @@ from towpath.spark.kafka import jar_settings, with_connector
 from towpath.spark.node import NodeSettings, open_session
 from towpath.spark.runtime import SparkRuntime
 from towpath.store.layout import Store
+from towpath.store.private import private_umask
 from towpath.streams.definition import StreamDef
 from towpath.streams.rejected import Rejected, rejected
 from towpath.streams.sources import KafkaSource
@@ -256,6 +257,7 @@ def start(job: Job | str | Path) -> Towpath:
     policy, places = None if job.control is None else policy_of(job, job.control), places_of(job)
     with ExitStack() as stack:
         store = Store(job.store)
+        stack.enter_context(private_umask())
         stack.enter_context(store.lock())
         journal = Journal(store.journal)
         known = journal.load()

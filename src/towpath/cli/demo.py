@@ -24,6 +24,7 @@ from towpath.cli.output import MESSAGES, print_data, seconds_text, working
 from towpath.cli.stopping import interrupt, on_stop
 from towpath.lab.demo import FEWEST, QUERIES, SECONDS
 from towpath.store.layout import Store
+from towpath.store.private import share
 
 if TYPE_CHECKING:  # Spark and DuckDB take their time to import, which `towpath --help` need not pay
     import pyarrow as pa
@@ -61,6 +62,7 @@ def command(ctx: click.Context, queries: int, seconds: int, json_file: Path | No
             report = _perform(queries, seconds, store)
         if json_file:
             json_file.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+            share(json_file)
         _print_report(report)
     if report["different"]:
         ctx.exit(FAILED)

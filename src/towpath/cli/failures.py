@@ -20,6 +20,7 @@ from rich.text import Text
 
 from towpath.cli.output import MESSAGES, owes_json, print_json
 from towpath.errors import Mistake, ProblemsError, StoreError, TowpathError
+from towpath.store.private import private_folder, private_umask
 
 FAILED = 1
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h
@@ -100,11 +101,13 @@ def log_in(folder: Path) -> None:
 
 
 def keep_log(folder: Path) -> None:
-    """From now on what is logged goes to towpath.log in this folder, and to the terminal what is an error.
+    """From now on what is logged goes to towpath.log in this folder of a store, and to the terminal what is an error.
 
     With --verbose everything goes to both.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder.parent)
+    click.get_current_context().with_resource(private_umask())
+    private_folder(folder)
     log_in(folder)
     handler = RotatingFileHandler(folder / "towpath.log", maxBytes=LOG_BYTES, backupCount=3, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -131,7 +134,7 @@ def _keep_what_processes_say(file: Path) -> None:
         ours = os.dup(sys.stderr.fileno())
     except io.UnsupportedOperation:  # stderr is a stream in memory, which no process inherits
         return
-    os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), sys.stderr.fileno())
+    os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), sys.stderr.fileno())
     MESSAGES.file = os.fdopen(ours, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from towpath.errors import ServiceError, StoreError
+from towpath.errors import StoreError
 
 if TYPE_CHECKING:  # a command that fails early need not wait for HTTP
     from towpath.service.client import Client
@@ -44,10 +44,9 @@ class Found:
     def _token(self) -> str:
         if self.token_file is None:
             raise click.UsageError("--address needs --token-file: a file with the token from service.json of the store")
-        try:
-            return self.token_file.read_text(encoding="utf-8").strip()
-        except OSError as error:
-            raise ServiceError(f"{self.token_file}: expected a file with the token: {error.strerror}") from error
+        from towpath.config.nodes import read_token
+
+        return read_token(self.token_file)
 
 
 def store_of(job: Path) -> Path:

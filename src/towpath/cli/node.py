@@ -44,8 +44,10 @@ def start(
 ) -> None:
     """Start a node and wait until it answers.
 
-    With --master the node is a whole cluster: --cores are the cluster's then, and --memory is of the server here. A job
-    that reads Kafka needs Spark's connector on its nodes: --packages, or --jars where nothing can be fetched.
+    With --master the node is a whole cluster: --cores are the cluster's then, and --memory is of the server here. Its
+    workers reach it at --conf spark.driver.host=ADDRESS. Whoever speaks to a node needs its token, which your jobs on
+    this machine find by themselves. A job that reads Kafka needs Spark's connector on its nodes: --packages, or --jars
+    where nothing can be fetched.
     """
     from towpath.spark import server
 

@@ -24,9 +24,10 @@ if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help`
 @click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where it listens.  [default: a free one]")
 @click.option("--bind", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Of this machine only.")
+@click.option("--name", "names", metavar="HOST", multiple=True, help="Of a proxy before it, as in its URL; repeatable.")
 @advise_option
 @click.pass_context
-def command(ctx: click.Context, job_file: Path, port: int, bind: str, advise: bool) -> None:
+def command(ctx: click.Context, job_file: Path, port: int, bind: str, names: tuple[str, ...], advise: bool) -> None:
     """Run a job, and take commands for it while it runs: status, top, submit, withdraw, migrate, drain.
 
     Ctrl-C stops it and loses nothing; the next `towpath up` goes on from there.
@@ -46,7 +47,7 @@ def command(ctx: click.Context, job_file: Path, port: int, bind: str, advise: bo
         from towpath.service.verbs import JobVerbs
 
         requests = RequestQueue()
-        with serving(JobVerbs(running, monitor, store), requests, store, bind, port) as address:
+        with serving(JobVerbs(running, monitor, store), requests, store, bind, port, names) as address:
             MESSAGES.print(f"serving {job_file} at {address}; `towpath status {job_file}` asks it", soft_wrap=True)
             yield requests.serve
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import unquote
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from towpath.config.settings import Location, Milliseconds, Plain, Settings, Whole, listed, refusal, shown
+from towpath.errors import RuntimeFailure
 
 LEAST_MEMORY_MB = 512  # Spark refuses to start below 450 MB
 
-_ADDRESS = re.compile(r"sc://[^\s/;]+(:\d{1,5})?(/;[^\s]*)?")
+_SECRET = re.compile(r"token=[^;\s]*")
+_TOKEN = re.compile(r"[!-~]+")  # what fits into a header
+_ADDRESS = re.compile(r"sc://[^\s/;]+(:\d{1,5})?(/;?|/(;[^\s;=]+=[^\s;]*)+;?)?")
 
 
 def _setting_text(value: object) -> object:
@@ -75,17 +80,51 @@ class ConnectNode(Settings):
     spark: SparkSettings = Field({})
     properties: Properties = Field({}, examples=["{site: berlin}"])
 
+    @property
+    def plain_address(self) -> str:
+        """Without the options that may follow it, of which one may be a token."""
+        return self.address.partition("/;")[0]
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Those of Spark's client that follow the address."""
+        pairs = (text.partition("=") for text in self.address.partition("/;")[2].split(";") if text)
+        return {key: unquote(value) for key, _, value in pairs}
+
     @field_validator("address")
     @classmethod
     def _is_an_address(cls, address: str) -> str:
         if _ADDRESS.fullmatch(address) is None:
             raise refusal(
-                f"expected the address of a Spark Connect endpoint, got {shown(address)}",
+                f"expected the address of a Spark Connect endpoint, got {shown(_SECRET.sub('token=...', address))}",
                 "write it like sc://host:15002",
             )
         if "session_id=" in address or "user_id=" in address:
             raise refusal("the session is towpath's own", "leave user_id and session_id out of the address")
         return address
+
+
+def read_token(file: Path) -> str:
+    """Of a file with nothing else in it. No message about it shows what is in the file."""
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise RuntimeFailure(f"{file}: expected a file with the token: {why}") from None
+    if _TOKEN.fullmatch(text) is None:
+        raise RuntimeFailure(
+            f"{file}: expected a file with the token, one word of letters, digits and signs, and nothing else"
+        )
+    return text
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 NodeDef = EmbeddedNode | ConnectNode

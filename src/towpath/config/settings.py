@@ -219,7 +219,7 @@ Milliseconds = Annotated[int, BeforeValidator(_duration_ms)]
 Instant = Annotated[int, BeforeValidator(_instant_us)]  # in microseconds since 1970
 Beginning = Annotated[Start, PlainValidator(start_of)]
 Plain = Annotated[str | int | float | bool, BeforeValidator(plain_value)]
-Whole = Annotated[int, BeforeValidator(_not_bool)]
+Whole = Annotated[int, BeforeValidator(_not_bool), Field(le=2**63 - 1)]  # what files, Spark and a journal can hold
 Number = Annotated[float, BeforeValidator(_not_bool)]
 Location = Annotated[str, BeforeValidator(_located)]  # an absolute path, or a URL as it was written
 

@@ -17,6 +17,7 @@ from towpath.lang.table_windows import UnsupportedSpelling
 from towpath.lang.underline import Problems
 
 LONGEST_TEXT = 100_000
+MOST_OPEN_JOINS = 8
 # sqlglot takes about 15 calls for a level of parentheses. What can be read must not depend on how deep in the program
 # it is read, so there is room for the deepest nesting wherever that is.
 MOST_CALLS = 10_000
@@ -58,6 +59,8 @@ def read(sql: str, problems: Problems) -> tuple[DialectStatement, exp.Expr] | No
 
 
 def tree_of(tokens: list[Token], sql: str, problems: Problems) -> exp.Expr | None:
+    if _joins_are_open(tokens, problems):
+        return None
     parser = TowpathParser(ErrorLevel.IMMEDIATE, error_message_context=len(sql), dialect=TowpathDialect())
     try:
         return parser.parse(tokens, sql)[0]
@@ -75,6 +78,30 @@ def tree_of(tokens: list[Token], sql: str, problems: Problems) -> exp.Expr | Non
         # sqlglot trips over some malformed texts instead of refusing them, such as `FROM a ? at x`.
         problems.add(parser.place(), "the text cannot be read around here")
     return None
+
+
+def _joins_are_open(tokens: list[Token], problems: Problems) -> bool:
+    """Behind each JOIN without ON, sqlglot looks for its ON behind the joins that follow, and if there is none it reads
+    those again: twice as often with each. No query has that many."""
+    left: list[Token] = []
+    waiting: list[list[Token]] = [[]]  # for each parenthesis
+    for token in tokens:
+        match token.token_type:
+            case TokenType.JOIN:
+                waiting[-1].append(token)
+            case TokenType.ON | TokenType.USING if waiting[-1]:
+                waiting[-1].pop()
+            case TokenType.L_PAREN:
+                waiting.append([])
+            case TokenType.R_PAREN if len(waiting) > 1:
+                left += waiting.pop()
+    left += (token for opened in waiting for token in opened)
+    if len(left) <= MOST_OPEN_JOINS:
+        return False
+    first = min(left, key=lambda token: token.start)
+    hint = "say behind each JOIN what it joins on"
+    problems.add((first.start, first.end + 1), f"{len(left)} JOINs have no ON", hint)
+    return True
 
 
 def _holds_no_text(sql: str, problems: Problems) -> bool:

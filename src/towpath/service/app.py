@@ -31,6 +31,7 @@ from towpath.errors import (
     UnknownNameError,
     UnknownQueryError,
 )
+from towpath.service.limits import BoundedBody
 from towpath.service.messages import Drain, LookRequest, Migrate, Submit, Withdraw, dump_error
 from towpath.service.request_queue import RequestQueue
 from towpath.service.verbs import Verbs
@@ -38,6 +39,8 @@ from towpath.service.verbs import Verbs
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 60.0  # a query may need a new carrier, which takes Spark seconds to start
+
+MOST_SQL = 2_000_000  # characters in one request: 20 queries as long as a query can be
 
 FAILED = 500
 CODES: tuple[tuple[type[TowpathError], int], ...] = (
@@ -68,7 +71,7 @@ def build(verbs: Verbs, requests: RequestQueue, token: str, patience_s: float = 
             Route("/drain", routes.drain, methods=["POST"]),
             Route("/history", routes.history, methods=["GET"]),
         ],
-        middleware=[Middleware(_Guard, token=token)],
+        middleware=[Middleware(_Guard, token=token), Middleware(BoundedBody)],  # nobody else may send one
         exception_handlers={TowpathError: _failed, HTTPException: _misunderstood, Exception: _internal},
     )
 
@@ -107,6 +110,7 @@ class _Routes:
 
     async def submit(self, request: Request) -> Response:
         asked = await _body(request, Submit)
+        _refuse_long(asked)
         return _answer(await self._ask(lambda: self._verbs.submit(asked)))
 
     async def withdraw(self, request: Request) -> Response:
@@ -147,6 +151,16 @@ async def _body(request: Request, kind: type[T]) -> T:
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise HTTPException(400, f"expected JSON: {error}") from None
     return _checked(TypeAdapter(kind), value)
+
+
+def _refuse_long(asked: Submit) -> None:
+    """The job waits while queries are read."""
+    characters = sum(len(query["sql"]) for query in asked.queries.values() if isinstance(query.get("sql"), str))
+    if characters > MOST_SQL:
+        message = (
+            f"{characters:,} characters of SQL, at most {MOST_SQL:,} can be submitted together; submit them in parts"
+        )
+        raise HTTPException(413, message)
 
 
 def _no_number(name: str) -> float:

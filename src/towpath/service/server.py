@@ -6,14 +6,15 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from towpath.errors import ServiceError
 from towpath.service import app, service_file
+from towpath.service.limits import Connection, OwnPages
 from towpath.service.request_queue import RequestQueue
 from towpath.service.verbs import Verbs
 from towpath.store.layout import Store
@@ -23,14 +24,24 @@ GRACE_S = 2  # for answers that are on their way when the service stops
 
 
 @contextmanager
-def serving(verbs: Verbs, requests: RequestQueue, store: Store, host: str = LOOPBACK, port: int = 0) -> Iterator[str]:
-    """Answers as long as this lasts; gives the address. The store knows who may ask, and where."""
+def serving(
+    verbs: Verbs,
+    requests: RequestQueue,
+    store: Store,
+    host: str = LOOPBACK,
+    port: int = 0,
+    names: Collection[str] = (),
+) -> Iterator[str]:
+    """Answers as long as this lasts; gives the address. The store knows who may ask, and where.
+
+    `names`: under which a proxy before it is asked, beside those of this machine.
+    """
     with closing(_bound(host, port)) as bound:
         name, number = bound.getsockname()[:2]
         address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
         token = service_file.new_token()
         with (
-            _running(app.build(verbs, requests, token), bound),
+            _running(OwnPages(app.build(verbs, requests, token), names), bound),
             _closed_at_end(requests),
             service_file.written(store.service, service_file.ServiceAddress(address, os.getpid(), token)),
         ):
@@ -64,9 +75,14 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def _running(application: Starlette, bound: socket.socket) -> Iterator[None]:
+def _running(application: ASGIApp, bound: socket.socket) -> Iterator[None]:
     config = uvicorn.Config(
-        application, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S
+        application,
+        http=Connection,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_S,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="service", daemon=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import secrets
@@ -11,8 +10,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from towpath.config.nodes import is_loopback as is_loopback
 from towpath.errors import ServiceError
 from towpath.store import durable
+from towpath.store.private import write_private
 
 TOKEN_BYTES = 32
 
@@ -42,9 +43,7 @@ def new_token() -> str:
 def written(file: Path, place: ServiceAddress) -> Iterator[None]:
     """The file is there as long as this lasts: complete, and readable by nobody else."""
     with durable.writing(file, lasting=False) as scratch:
-        scratch.unlink(missing_ok=True)  # one that was left could have any mode
-        with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-            json.dump(asdict(place), out)
+        write_private(scratch, json.dumps(asdict(place)))
     try:
         yield
     finally:
@@ -64,12 +63,3 @@ def read(file: Path) -> ServiceAddress | None:
     except (ValueError, TypeError) as error:
         raise ServiceError(f"{file}: expected the file of a service: {error}; start the service again") from error
     return found if found.alive else None
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

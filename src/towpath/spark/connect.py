@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hmac
 import logging
 import socket
 import uuid
@@ -12,10 +13,12 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-from towpath.config.nodes import ConnectNode
+from towpath.config.nodes import ConnectNode, read_token
 from towpath.errors import RuntimeFailure
 from towpath.spark.failures import reason
 from towpath.spark.node import session_settings
+from towpath.spark.server import token_of
+from towpath.store.layout import Store
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +29,8 @@ LISTENS_S = 1.0
 # About 15 s in all, instead of PySpark's ten minutes: whether a node is lost is decided elsewhere, and sooner.
 RETRIES, RETRY_MS = 6, 4000
 # An endpoint that has closed a session, for instance because nobody spoke for an hour, never opens it again.
+NOT_THERE = "see that it runs (`towpath node list` for those of this machine) and that its version is PySpark's"
+OTHER_TOKEN = "it asks for a token: name a file with it under `token_file` of the node; the nodes of others are theirs"
 CLOSED = "INVALID_HANDLE.SESSION_CLOSED"
 
 
@@ -45,24 +50,26 @@ def connect(name: str, node: ConnectNode, store: Path) -> SparkSession:
 
 
 def session_id(name: str, store: Path, generation: int) -> str:
+    """Whoever knows it can take part in the session: only those can tell it who can read the store."""
     text = f"{store.absolute().as_uri()}#{name}"
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{text}#{generation}" if generation else text))
+    text = f"{text}#{generation}" if generation else text
+    if key := Store(store).key:
+        return str(uuid.UUID(bytes=hmac.digest(key, text.encode(), "sha256")[:16], version=4))
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, text))
 
 
 def _connect(name: str, node: ConnectNode, identity: str) -> SparkSession:
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
-    options = {"user_id": USER, "session_id": identity}
-    if node.token_file is not None:
-        options["token"] = Path(node.token_file).read_text(encoding="utf-8").strip()
-    separator = ";" if "/;" in node.address else "/;"
-    address = node.address.rstrip(";") + separator + ";".join(f"{key}={value}" for key, value in options.items())
+    from towpath.spark.channel import channel
+
     try:
         # PySpark itself would try for minutes, without a word.
         with socket.create_connection(_host_and_port(node.address), timeout=ANSWER_S):
             pass
-        session = RemoteSession.builder.remote(address).create()
+        made = channel(node.plain_address, node.options | {"user_id": USER, "session_id": identity, **_token(node)})
+        session = RemoteSession.builder.channelBuilder(made).create()
         session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MS)])
         # Else PySpark says goodbye at the end of the process, and waits for minutes if the endpoint is gone by then.
         atexit.register(session.client.close)
@@ -70,11 +77,18 @@ def _connect(name: str, node: ConnectNode, identity: str) -> SparkSession:
             if session.conf.isModifiable(key):
                 session.conf.set(key, value)
     except Exception as error:  # gRPC's own, and PySpark's, by version
+        refused = "UNAUTHENTICATED" in str(error)
         raise RuntimeFailure(
-            f"node {name}: {node.address} does not answer as a Spark Connect endpoint: {reason(error)}\n"
-            "    -> see that it runs (`towpath node list` for those of this machine) and that its version is PySpark's"
+            f"node {name}: {node.plain_address} does not answer as a Spark Connect endpoint: {reason(error)}\n"
+            f"    -> {OTHER_TOKEN if refused else NOT_THERE}"
         ) from error
     return session  # type: ignore[return-value]  # the two kinds of session have one interface, not one class
+
+
+def _token(node: ConnectNode) -> dict[str, str]:
+    """That of a server of this machine needs no file: its owner can read it."""
+    token = token_of(node.address) if node.token_file is None else read_token(Path(node.token_file))
+    return {} if token is None else {"token": token}
 
 
 def listens(address: str) -> bool:

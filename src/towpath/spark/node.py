@@ -18,6 +18,7 @@ from towpath.spark.cuts import CutSource
 from towpath.spark.feeds import FeedSource
 from towpath.spark.links import LinkSource
 from towpath.spark.modes import own_spark
+from towpath.store.private import UMASK
 
 # The default manager forks `chmod` for every checkpoint file when Hadoop's native library is missing: 30 ms a commit
 # instead of 8.
@@ -49,6 +50,8 @@ DEFAULTS = {
     "spark.hadoop.parquet.enable.summary-metadata": "false",
     # Local files need no checksum files beside them.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # Hadoop gives what it makes a mode of its own, whatever the umask of the process (store/private.py).
+    "spark.hadoop.fs.permissions.umask-mode": f"{UMASK:03o}",
     "spark.scheduler.mode": "FAIR",
     # For every column of a plan PySpark would note which line of ours made it: most of the calls that a carrier's start
     # takes (docs/design/demo.md).

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import secrets
 import shutil
 import signal
 import socket
@@ -15,21 +17,26 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pyspark
 
+from towpath.config.nodes import is_loopback
 from towpath.config.settings import close_to
 from towpath.errors import RuntimeFailure, UnknownNameError
 from towpath.spark import processes
 from towpath.spark.node import QUICK_JAVA, TASKS_PER_CORE, server_settings
 from towpath.store import durable
+from towpath.store.private import UMASK, private_folder, private_opener, write_private
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 PATIENCE_S = 90.0
 LOG_LINES = 15
 # Spark would end a session, and with it its carriers, when no controller has spoken to it for an hour.
 PATIENT = {"spark.connect.session.manager.defaultSessionTimeout": "-1"}
-LOOPBACK = ("spark.driver.host", "spark.driver.bindAddress")  # where the workers of a cluster would look in vain
+HOST, BIND = "spark.driver.host", "spark.driver.bindAddress"
+TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # both Spark and PySpark read it from the environment
+TOKEN_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ class Server:
     cores: int
     memory: str
     log: str
+    token_file: str = ""  # of a server that an earlier version started: it asks for none
 
     @property
     def alive(self) -> bool:
@@ -69,43 +77,81 @@ def start(
 ) -> Server:
     """Starts a server and waits until it answers; `look` is called meanwhile.
 
-    With `master`, a cluster does the work: `cores` are the cluster's then, and `memory` is of the server alone.
+    Whoever speaks to it needs its token, which is new with every start. With `master`, a cluster does the work: `cores`
+    are the cluster's then, and `memory` is of the server alone.
     """
+    if master is not None:
+        _refuse_unreachable(master, spark)
     known = servers().get(name)
     if known is not None and known.alive:
         raise RuntimeFailure(f"node {name} runs already at {known.address} (process {known.pid}); stop it first")
     place = folder() / name
-    place.mkdir(parents=True, exist_ok=True)
+    private_folder(folder())
+    private_folder(place)
     log = place / "spark.log"
     port = port or _free_port()
-    settings = (
-        PATIENT
-        | server_settings(place, spark)
-        | {
-            "spark.connect.grpc.binding.address": "127.0.0.1",
-            "spark.connect.grpc.binding.port": str(port),
-        }
-    )
-    if master is not None:
-        settings = {key: value for key, value in settings.items() if key not in LOOPBACK or key in spark}
-        settings["spark.cores.max"] = str(cores)
+    settings = _settings(place, port, cores, spark, master)
+    token_file = place / "token"
+    token = _new_token(token_file)
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--class", SERVER]
     command += ["--name", f"towpath-{name}", "--master", master or f"local[{cores * TASKS_PER_CORE}]"]
     command += ["--driver-memory", memory]
     command += [text for key, value in settings.items() for text in ("--conf", f"{key}={value}")]
-    with log.open("wb") as output:
+    with open(log, "wb", opener=private_opener) as output:
         process = subprocess.Popen(
             [*command, "spark-internal"],
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd=place,
-            env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_AUTH_SOCKET_TIMEOUT": "120"},
+            # The token here and not as a setting: everybody can read the arguments of a process.
+            env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_AUTH_SOCKET_TIMEOUT": "120", TOKEN: token},
             start_new_session=True,  # Ctrl-C here is not for it
+            umask=UMASK,
         )
     _wait(process, port, log, look)
-    server = Server(name, process.pid, _born(process.pid) or 0, f"sc://127.0.0.1:{port}", cores, memory, str(log))
+    address, born = f"sc://127.0.0.1:{port}", _born(process.pid) or 0
+    server = Server(name, process.pid, born, address, cores, memory, str(log), str(token_file))
     _write(server)
     return server
+
+
+def _settings(place: Path, port: int, cores: int, spark: Mapping[str, str], master: str | None) -> dict[str, str]:
+    binding = {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port)}
+    settings = PATIENT | server_settings(place, spark) | binding
+    if master is not None:
+        settings["spark.cores.max"] = str(cores)
+    if HOST in spark and BIND not in spark:
+        del settings[BIND]  # Spark takes the host for it
+    return settings
+
+
+def _refuse_unreachable(master: str, spark: Mapping[str, str]) -> None:
+    """Workers elsewhere have to reach the server, which listens on this machine only unless its user says otherwise."""
+    found = re.fullmatch(r"spark://(.+):\d+", master)
+    here = master.startswith("local") or (found is not None and is_loopback(found[1]))
+    if not here and HOST not in spark:
+        raise RuntimeFailure(
+            f"the workers of {master} could not reach this server: Spark listens on this machine only\n"
+            f"    -> give --conf {HOST}=ADDRESS with an address of this machine that only the cluster can reach, and "
+            "--conf spark.authenticate=true with the cluster's secret (docs/security.md)"
+        )
+
+
+def _new_token(file: Path) -> str:
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    with durable.writing(file, lasting=False) as scratch:
+        write_private(scratch, token)
+    return token
+
+
+def token_of(address: str) -> str | None:
+    """The token that a server of this machine asks for, if its owner asks; None for all others."""
+    parts = urlsplit(address)
+    for server in servers().values():
+        port = urlsplit(server.address).port
+        if parts.port == port and is_loopback(parts.hostname or "") and server.token_file and server.alive:
+            return Path(server.token_file).read_text(encoding="utf-8")
+    return None
 
 
 def stop(name: str, patience_s: float = 10.0) -> None:
@@ -122,6 +168,8 @@ def stop(name: str, patience_s: float = 10.0) -> None:
         while server.alive and time.monotonic() < end:
             time.sleep(0.1)
     (folder() / f"{name}.json").unlink()
+    if server.token_file:
+        Path(server.token_file).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -48,6 +48,11 @@ def writing(final: Path, *, lasting: bool = True, alone: bool = True) -> Iterato
         raise
 
 
+def write_bytes(path: Path, data: bytes) -> None:
+    with writing(path) as scratch:
+        scratch.write_bytes(data)
+
+
 def write_json(path: Path, data: Any, *, lasting: bool = True) -> None:
     with writing(path, lasting=lasting) as scratch:
         scratch.write_text(json.dumps(data), encoding="utf-8")

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import re
+import secrets
 import shutil
 import threading
 from collections.abc import Collection
@@ -16,6 +17,9 @@ from typing import IO
 from towpath.errors import StoreError
 from towpath.schema import SchemaClass
 from towpath.store import durable
+from towpath.store.private import private_folder
+
+KEY_BYTES = 32
 
 _taking_over = threading.Lock()
 
@@ -25,6 +29,7 @@ class Store:
     """
     <root>/lock                              held by the process that runs the job
     <root>/journal.sqlite                    every decision: queries, fragments, carriers
+    <root>/key                               makes names that nobody else can guess
     <root>/service.json                      where the service of the job listens, while there is one
     <root>/carriers/<carrier>/assignments/   the assignment table
     <root>/carriers/<carrier>/<input>/ticks  event times for inputs that are silent
@@ -46,6 +51,14 @@ class Store:
     @property
     def journal(self) -> Path:
         return self.root / "journal.sqlite"
+
+    @property
+    def key(self) -> bytes:
+        """Nothing for a store that was made before there were keys: what is named without one keeps its name."""
+        try:
+            return (self.root / "key").read_bytes()
+        except FileNotFoundError:
+            return b""
 
     @property
     def service(self) -> Path:
@@ -153,7 +166,7 @@ class Store:
 
     def lock(self) -> IO[str]:
         """Takes the store for this process until the file is closed; the kernel lets go of it when the process dies."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        private_folder(self.root)
         file = (self.root / "lock").open("a+")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -165,6 +178,8 @@ class Store:
                 f"{self.root}: another towpath runs on this store (process {owner}); stop it first, "
                 "or give this job its own store"
             ) from None
+        if not self.journal.exists() and not self.key:
+            durable.write_bytes(self.root / "key", secrets.token_bytes(KEY_BYTES))
         file.seek(0)
         file.truncate()
         file.write(f"{os.getpid()}\n")

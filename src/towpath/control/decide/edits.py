@@ -140,7 +140,7 @@ def _start_text(start: Start) -> str:
 
 def _place(node: NodeDef) -> str:
     # What follows a slash are options of the client: the endpoint is the same.
-    return node.address.partition("/;")[0] if isinstance(node, ConnectNode) else HERE
+    return node.plain_address if isinstance(node, ConnectNode) else HERE
 
 
 # --- the decision ----------------------------------------------------------------------------------------------------

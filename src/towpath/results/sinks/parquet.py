@@ -14,6 +14,7 @@ from pydantic import Field
 from towpath.config.settings import Location
 from towpath.results.sinks.base import Sink, SinkDef, SinkStep
 from towpath.store import durable
+from towpath.store.private import share
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,12 @@ class ParquetSink:
         final = self.folder / f"part-{step.name}.parquet"
         if final.exists():
             return
+        if not self.folder.exists():
+            self.folder.mkdir(parents=True)
+            share(self.folder)
         with durable.writing(final) as scratch:
             pq.write_table(table, scratch)
+            share(scratch)  # a sink is for others; the store is not
 
 
 class ParquetSinkDef(SinkDef):
