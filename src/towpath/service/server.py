@@ -23,16 +23,23 @@ GRACE_S = 2  # for answers that are on their way when the service stops
 
 
 @contextmanager
-def serving(verbs: Verbs, requests: RequestQueue, store: Store, host: str = LOOPBACK, port: int = 0) -> Iterator[str]:
+def serving(
+    verbs: Verbs,
+    requests: RequestQueue,
+    store: Store,
+    host: str = LOOPBACK,
+    port: int = 0,
+    beside: app.Beside | None = None,
+) -> Iterator[str]:
     """Answers as long as this lasts; gives the address. The store knows who may ask, and where."""
     with closing(_bound(host, port)) as bound:
         name, number = bound.getsockname()[:2]
         address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
-        token = service_file.new_token()
+        token, reader = service_file.new_token(), service_file.new_token() if beside else ""
         with (
-            _running(app.build(verbs, requests, token), bound),
+            _running(app.build(verbs, requests, token, beside=beside, reader_token=reader), bound),
             _closed_at_end(requests),
-            service_file.written(store.service, service_file.ServiceAddress(address, os.getpid(), token)),
+            service_file.written(store.service, service_file.ServiceAddress(address, os.getpid(), token, reader)),
         ):
             yield address
 
