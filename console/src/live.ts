@@ -20,6 +20,7 @@ export interface Series {
   rows: number[];
   results: number[];
   trigger: number[];
+  loads: Record<string, number[]>; // by node
 }
 
 const KEPT = 120;
@@ -35,7 +36,7 @@ const live: Live = {
   history: { newest: 0 },
   queries: { version: 0, count: 0 },
   connection: "connecting",
-  series: { rows: [], results: [], trigger: [] },
+  series: { rows: [], results: [], trigger: [], loads: {} },
 };
 const listeners = new Map<keyof Live, Set<() => void>>();
 let source: EventSource | null = null;
@@ -94,11 +95,12 @@ export function disconnect(): void {
 function take(sections: Partial<Live>): void {
   for (const [key, value] of Object.entries(sections)) set(key as keyof Live, value as never);
   if (sections.figures) {
-    const { rows, results, trigger } = live.series;
+    const { rows, results, trigger, loads } = live.series;
     set("series", {
       rows: [...rows, sections.figures.rows_per_s].slice(-KEPT),
       results: [...results, sections.figures.results_per_s].slice(-KEPT),
       trigger: [...trigger, sections.figures.trigger_s ?? 0].slice(-KEPT),
+      loads: Object.fromEntries(live.nodes.map(({ name, load }) => [name, [...(loads[name] ?? []), load ?? 0].slice(-KEPT)])),
     });
   }
 }
