@@ -39,7 +39,7 @@ export async function ask<T>(path: string, body?: unknown, method = body === und
   if (response.status === 204) return undefined as T;
   const answer = await response.json().catch(() => ({ message: `an answer that is no JSON (${response.status})` }));
   if (response.ok) return answer as T;
-  if (response.status === 401 && path !== "console/session") loggedOut();
+  if (response.status === 401 && path !== "console/session") loggedOut(); // a wrong token is no reason to log out
   throw new ApiError(response.status, answer.title ?? answer.message, answer.problems ?? []);
 }
 
@@ -49,7 +49,7 @@ export function query(values: Record<string, string | number | boolean | undefin
 }
 
 export interface Session {
-  role: "operator" | "reader";
+  role: "operator" | "reader" | null; // null: nobody is logged in
   job: string;
   lasts_s: number;
 }

@@ -19,10 +19,10 @@ const PAGES: { page: string; title: string; icon: IconName }[] = [
 ];
 
 export function App() {
-  const [session, setSession] = useState<Session | null | "unknown">("unknown");
+  const [session, setSession] = useState<Session | null | "unknown">("unknown"); // null: nobody is logged in
   useEffect(() => {
     onLoggedOut(() => setSession(null));
-    ask<Session>("console/session").then(setSession, () => setSession(null));
+    ask<Session>("console/session").then((found) => setSession(found.role && found), () => setSession(null));
   }, []);
   const known = session !== "unknown" && session !== null;
   useEffect(() => {

@@ -79,8 +79,8 @@ export function connect(whenLoggedOut: () => void): void {
     const wait = AGAIN_MS[Math.min(failures++, AGAIN_MS.length - 1)];
     timer = window.setTimeout(() => {
       ask<Session>("console/session").then(
+        ({ role }) => (role === null ? whenLoggedOut() : connect(whenLoggedOut)),
         () => connect(whenLoggedOut),
-        (error) => (error.status === 401 ? whenLoggedOut() : connect(whenLoggedOut)),
       );
     }, wait);
   });

@@ -67,7 +67,7 @@ function carrierHeight(carrier: CarrierLook, inside: Map<string, CarrierFragment
 }
 
 function perRow(carriers: number): number {
-  return carriers <= 3 ? Math.max(1, carriers) : Math.ceil(Math.sqrt(carriers * 1.5));
+  return carriers <= 2 ? Math.max(1, carriers) : Math.max(2, Math.ceil(Math.sqrt(carriers)));
 }
 
 function rows<T>(items: T[], size: number): T[][] {

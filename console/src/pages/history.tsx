@@ -86,14 +86,22 @@ function Entry({ entry }: { entry: HistoryEntry }) {
       <time dateTime={new Date(entry.at_us / 1000).toISOString()}>{time(entry.at_us)}</time>
       <span class="kind">{entry.kind}</span>
       <p>
-        {entry.text}
-        <small>
-          {entry.query && <a href={link("queries", entry.query)}>{entry.query}</a>}
-          {entry.fragment !== null && <span>fragment {entry.fragment}</span>}
-          {entry.nodes.length > 0 && <span>{entry.nodes.join(" → ")}</span>}
-        </small>
+        <Said entry={entry} />
       </p>
     </li>
+  );
+}
+
+/** The text, with the name of the query it is about as a link. */
+function Said({ entry: { text, query } }: { entry: HistoryEntry }) {
+  const at = query === null ? -1 : text.indexOf(query);
+  if (query === null || at < 0) return <>{text}</>;
+  return (
+    <>
+      {text.slice(0, at)}
+      <a href={link("queries", query)}>{query}</a>
+      {text.slice(at + query.length)}
+    </>
   );
 }
 

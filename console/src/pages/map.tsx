@@ -146,10 +146,10 @@ function NodeList({ chosen, choose }: Choice) {
             <button type="button" class="node" aria-pressed={chosen?.kind === "node" && chosen.id === node.name} onClick={() => choose({ kind: "node", id: node.name })}>
               <span class="name">{node.name}</span>
               {node.state === "open" ? <Load value={node.load} label={`Load of ${node.name}`} /> : <State state={node.state} />}
-              <Sparkline values={loads[node.name] ?? []} label={`Load of ${node.name} in the last two minutes`} />
               <small>
                 {plural(node.carriers, "carrier")} · {plural(node.fragments, "fragment")} · {rate(node.rows_per_s)} rows/s
               </small>
+              <Sparkline values={loads[node.name] ?? []} label={`Load of ${node.name} in the last two minutes`} />
             </button>
             <ul class="carriers">
               {carriers

@@ -105,7 +105,7 @@ export function SubmitPage({ from }: { from: string }) {
           <label>
             Begins on
             <select value={node} onChange={(event) => setNode(event.currentTarget.value)}>
-              <option value="">wherever it is shared</option>
+              <option value="">any node</option>
               {nodes.map((one) => (
                 <option key={one.name}>{one.name}</option>
               ))}
