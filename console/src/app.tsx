@@ -81,6 +81,7 @@ function Shell({ session, leave }: { session: Session; leave: () => void }) {
         </div>
       </nav>
       <main id="content" tabIndex={-1}>
+        <h1 class="unseen">{title}</h1>
         <Troubles />
         <Figures />
         {place.page === "map" ? (

@@ -19,7 +19,7 @@ const STREAM = { w: 132, h: 44, gap: 26 };
 const CARRIER = { w: 190, head: 50, foot: 16, gap: 16 };
 const NODE = { head: 58, pad: 18, gap: 44, least: 190 };
 const DOT = { pitch: 19, size: 13, row: 9 };
-const BESIDE = 150; // between the streams and the nodes, for their edges
+const BESIDE = 120; // between the streams and the nodes, for their edges
 
 export function layout(
   streams: StreamLook[],
@@ -67,7 +67,7 @@ function carrierHeight(carrier: CarrierLook, inside: Map<string, CarrierFragment
 }
 
 function perRow(carriers: number): number {
-  return carriers <= 2 ? Math.max(1, carriers) : Math.max(2, Math.ceil(Math.sqrt(carriers)));
+  return carriers <= 6 ? Math.min(2, Math.max(1, carriers)) : Math.ceil(Math.sqrt(carriers));
 }
 
 function rows<T>(items: T[], size: number): T[][] {

@@ -62,7 +62,7 @@ export function HistoryPage({ name }: { name: string }) {
       <div class="days">
         {days.map(([day, found]) => (
           <section key={day} aria-label={day}>
-            <h3>{day}</h3>
+            <h2>{day}</h2>
             <ol>
               {found.map((entry) => (
                 <Entry key={entry.number} entry={entry} />

@@ -22,7 +22,7 @@ export function MapPage() {
       <div class="map-beside">
         {moves.length > 0 && (
           <section class="card moves" aria-labelledby="moves-title">
-            <h3 id="moves-title">{plural(moves.length, "move")} under way</h3>
+            <h2 id="moves-title">{plural(moves.length, "move")} under way</h2>
             {moves.slice(0, 5).map((move) => (
               <MoveSteps key={move.number} move={move} />
             ))}
@@ -139,7 +139,7 @@ function NodeList({ chosen, choose }: Choice) {
   const { loads } = useLive("series");
   return (
     <section class="card node-list" aria-labelledby="nodes-title">
-      <h3 id="nodes-title">Nodes</h3>
+      <h2 id="nodes-title">Nodes</h2>
       <ul>
         {nodes.map((node) => (
           <li key={node.name}>
@@ -181,9 +181,9 @@ function Details({ chosen, inside, choose }: { chosen: Chosen; inside: CarrierFr
   return (
     <section class="card chosen" aria-labelledby="chosen-title" aria-live="polite">
       <header>
-        <h3 id="chosen-title">
+        <h2 id="chosen-title">
           {title} {chosen.id}
-        </h3>
+        </h2>
         <button type="button" class="quiet" aria-label="Close" onClick={() => choose(null)}>
           <Icon name="close" size={18} />
         </button>
@@ -253,7 +253,7 @@ function OfCarrier({ carrier, inside, choose }: { carrier: CarrierLook; inside?:
         <Fact name="Micro-batch">{seconds(carrier.trigger_s)}</Fact>
         <Fact name="Reads">{carrier.streams.join(", ") || "derived streams"}</Fact>
       </Facts>
-      <h4>{plural(carrier.fragments, "fragment")}</h4>
+      <h3>{plural(carrier.fragments, "fragment")}</h3>
       <ul class="fragments">
         {inside?.drawn.slice(0, 12).map((fragment) => (
           <li key={fragment.number}>

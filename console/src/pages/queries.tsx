@@ -10,6 +10,7 @@ import { useOperator } from "../session";
 import { QueryPanel } from "./query";
 
 const ROW = 54; // pixels, as in style.css
+const HEAD = 36;
 const PAGE = 100; // rows that are asked for at a time
 const BEYOND = 6; // rows above and below those in sight
 const TYPING_MS = 120;
@@ -98,7 +99,7 @@ function Toolbar({ filter, change, operator }: Changes & { operator: boolean }) 
       </select>
       {operator && (
         <a class="button main" href={link("new")}>
-          <Icon name="plus" /> New query
+          <Icon name="plus" /> New <span class="only-roomy">query</span>
         </a>
       )}
     </div>
@@ -140,6 +141,7 @@ function List({ filter, change, selected }: Changes & { selected: string }) {
   const pressed = (event: KeyboardEvent) => {
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -total, End: total };
     const chosen = row(at);
+    if ((event.target as HTMLElement).closest("button")) return; // of the heading: it sorts
     if (event.key === "Enter" && chosen) return go("queries", chosen.name);
     const step = steps[event.key];
     const element = box.current;
@@ -148,9 +150,8 @@ function List({ filter, change, selected }: Changes & { selected: string }) {
     const next = Math.max(0, Math.min(total - 1, at + step));
     setAt(next);
     if (next * ROW < element.scrollTop) element.scrollTop = next * ROW;
-    if ((next + 1) * ROW > element.scrollTop + element.clientHeight) {
-      element.scrollTop = (next + 1) * ROW - element.clientHeight;
-    }
+    const bottom = HEAD + (next + 1) * ROW;
+    if (bottom > element.scrollTop + element.clientHeight) element.scrollTop = bottom - element.clientHeight;
   };
 
   const sort = (order: string) =>
@@ -159,7 +160,17 @@ function List({ filter, change, selected }: Changes & { selected: string }) {
   const numbers = Array.from({ length: Math.max(0, last - first) }, (_, n) => first + n);
   return (
     <>
-      <div class="grid" role="grid" aria-label="Queries" aria-rowcount={total + 1} aria-colcount={COLUMNS.length}>
+      <div
+        ref={box}
+        class="grid"
+        role="grid"
+        tabIndex={0}
+        aria-label="Queries: arrow keys move, Enter opens"
+        aria-rowcount={total + 1}
+        aria-activedescendant={row(at) && first <= at && at < last ? `row-${at}` : undefined}
+        onScroll={scrolled}
+        onKeyDown={pressed}
+      >
         <div class="grid-head" role="row" aria-rowindex={1}>
           {COLUMNS.map(({ title, order, kind }) => (
             <div key={order} role="columnheader" class={kind} aria-sort={sorting(filter, order)}>
@@ -170,32 +181,18 @@ function List({ filter, change, selected }: Changes & { selected: string }) {
             </div>
           ))}
         </div>
-        <div
-          ref={box}
-          class="grid-body"
-          role="rowgroup"
-          tabIndex={0}
-          aria-label="Rows: arrow keys move, Enter opens"
-          aria-activedescendant={total ? `row-${at}` : undefined}
-          onScroll={scrolled}
-          onKeyDown={pressed}
-        >
-          {wrong ? (
-            <Empty title="The list cannot be shown">{wrong}</Empty>
-          ) : total === 0 && loaded ? (
-            <NoQueries none={of === 0} />
-          ) : (
-            <div class="grid-space" style={{ height: `${total * ROW}px` }}>
-              {numbers.map((n) => (
-                <Row key={n} n={n} row={row(n)} active={n === at} open={row(n)?.name === selected} choose={() => setAt(n)} />
-              ))}
-            </div>
-          )}
-        </div>
+        {total > 0 && !wrong && (
+          <div class="grid-space" role="rowgroup" style={{ height: `${total * ROW}px` }}>
+            {numbers.map((n) => (
+              <Row key={n} n={n} row={row(n)} active={n === at} open={row(n)?.name === selected} choose={() => setAt(n)} />
+            ))}
+          </div>
+        )}
       </div>
-      <footer class="list-foot" role="status">
+      {wrong ? <Empty title="The list cannot be shown">{wrong}</Empty> : total === 0 && loaded && <NoQueries none={of === 0} />}
+      <p class="list-foot" role="status">
         {total === of ? plural(of, "query", "queries") : `${count(total)} of ${plural(of, "query", "queries")}`}
-      </footer>
+      </p>
     </>
   );
 }

@@ -186,7 +186,7 @@ function Streams({ insert }: { insert: (word: string) => void }) {
   const streams = useLive("streams");
   return (
     <section class="card streams" aria-labelledby="streams-title">
-      <h3 id="streams-title">Streams</h3>
+      <h2 id="streams-title">Streams</h2>
       {streams.map((stream) => (
         <details key={stream.name} open={streams.length <= 3}>
           <summary>

@@ -5,13 +5,13 @@ import { rate } from "../format";
 export function Plan({ found, old }: { found: Explained; old: boolean }) {
   return (
     <section class={old ? "card plan old" : "card plan"} aria-labelledby="plan-title">
-      <h3 id="plan-title">
+      <h2 id="plan-title">
         Plan {old && <small>of the text before</small>}
-      </h3>
+      </h2>
       {found.note && <p class="muted">{found.note}</p>}
       {found.pieces.map((piece, n) => (
         <div key={n} class="piece">
-          {piece.derived && <h4>Derived stream {piece.derived}</h4>}
+          {piece.derived && <h3>Derived stream {piece.derived}</h3>}
           {piece.seats.map((seat) => (
             <p key={`${seat.node} ${seat.carrier}`} class="seat">
               <span>
