@@ -73,6 +73,11 @@ class Monitor:
                 heard.rests = heard.rests and not event.first
                 heard.seconds.append(event.seconds)
 
+    def measured(self, at_rest: Callable[[str], bool]) -> Measures:
+        """What carriers take, up to now; `at_rest` says whether one has nothing to read."""
+        self._measures.close_window(self._clock(), at_rest)
+        return self._measures
+
     def costs(self) -> list[QueryCost]:
         """What each query takes; looked up in the results logs when it is asked."""
         return costs(self._controller, self._store, self._measures)

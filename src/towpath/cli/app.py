@@ -16,6 +16,7 @@ COMMANDS = (
     "explain",
     "run",
     "up",
+    "console",
     "status",
     "top",
     "submit",

@@ -42,13 +42,17 @@ def command(ctx: click.Context, job_file: Path, port: int, bind: str, names: tup
 
     @contextmanager
     def beside(running: Towpath, monitor: Monitor) -> Iterator[Callable[[], None]]:
+        from towpath.console.console import Console
+        from towpath.console.look import JobLookout
         from towpath.service.request_queue import RequestQueue
         from towpath.service.server import serving
         from towpath.service.verbs import JobVerbs
 
-        requests = RequestQueue()
-        with serving(JobVerbs(running, monitor, store), requests, store, bind, port, names) as address:
-            MESSAGES.print(f"serving {job_file} at {address}; `towpath status {job_file}` asks it", soft_wrap=True)
+        requests, verbs = RequestQueue(), JobVerbs(running, monitor, store)
+        console = Console(running.job, JobLookout(running, monitor, verbs))
+        with serving(verbs, requests, store, bind, port, names, console) as address:
+            asks = f"`towpath status {job_file}` asks it, `towpath console {job_file}` has its pages"
+            MESSAGES.print(f"serving {job_file} at {address}; {asks}", soft_wrap=True)
             yield requests.serve
 
     session = Session(job, str(job_file), "up", beside)

@@ -69,12 +69,16 @@ def _text(tables: Iterable[pa.Table], format: str, stream: TextIO) -> int:
     return rows
 
 
+def json_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """The values of each row, as JSON has them."""
+    for batch in table.to_batches(max_chunksize=10_000):
+        yield from zip(*(_json_values(column) for column in batch.columns), strict=True)
+
+
 def json_texts(table: pa.Table) -> Iterator[str]:
     """One JSON object per row."""
-    for batch in table.to_batches(max_chunksize=10_000):
-        columns = [_json_values(column) for column in batch.columns]
-        for row in zip(*columns, strict=True):
-            yield json.dumps(dict(zip(table.column_names, row, strict=True)), ensure_ascii=False)
+    for row in json_rows(table):
+        yield json.dumps(dict(zip(table.column_names, row, strict=True)), ensure_ascii=False)
 
 
 def _json(stream: TextIO) -> Callable[[pa.Table], None]:

@@ -7,8 +7,9 @@ import dataclasses
 import json
 import logging
 import secrets
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.applications import Starlette
@@ -17,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from towpath.config.settings import expectation
@@ -57,8 +58,35 @@ REFUSED = 409  # every other error meant for the user
 T = TypeVar("T")
 
 
-def build(verbs: Verbs, requests: RequestQueue, token: str, patience_s: float = PATIENCE_S) -> Starlette:
+@dataclass(frozen=True)
+class Kit:
+    """What those need who answer beside the API: to ask the loop that runs the job, to check what they are asked."""
+
+    ask: Callable[[Callable[[], Any]], Awaitable[Any]]
+    body: Callable[[Request, Any], Awaitable[Any]]
+    checked: Callable[[TypeAdapter[Any], object], Any]
+
+
+class Beside(Protocol):
+    """What is served beside the API: the console."""
+
+    def routes(self, kit: Kit, tokens: Mapping[str, str]) -> Sequence[BaseRoute]:
+        """`tokens`: what each lets one be, operator or reader."""
+
+    def refusal(self, request: Request) -> Response | None:
+        """Why somebody without the token of the service is kept out; None if they may come in."""
+
+
+def build(
+    verbs: Verbs,
+    requests: RequestQueue,
+    token: str,
+    patience_s: float = PATIENCE_S,
+    beside: Beside | None = None,
+    reader_token: str = "",
+) -> Starlette:
     routes = _Routes(verbs, requests, patience_s)
+    more = beside.routes(routes.kit, {token: "operator", reader_token: "reader"}) if beside else ()
     return Starlette(
         routes=[
             Route("/status", routes.status, methods=["GET"]),
@@ -70,17 +98,20 @@ def build(verbs: Verbs, requests: RequestQueue, token: str, patience_s: float = 
             Route("/moves", routes.migrate, methods=["POST"]),
             Route("/drain", routes.drain, methods=["POST"]),
             Route("/history", routes.history, methods=["GET"]),
+            *more,
         ],
-        middleware=[Middleware(_Guard, token=token), Middleware(BoundedBody)],  # nobody else may send one
+        # A body is read only if its sender may send one.
+        middleware=[Middleware(_Guard, token=token, beside=beside), Middleware(BoundedBody)],
         exception_handlers={TowpathError: _failed, HTTPException: _misunderstood, Exception: _internal},
     )
 
 
 class _Guard:
-    """Lets only those in who have read the token, whatever they ask for."""
+    """Lets only those in who have read the token, whatever they ask for, and whom the console lets in."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(self, app: ASGIApp, token: str, beside: Beside | None = None) -> None:
         self._app = app
+        self._beside = beside
         self._expected = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,9 +119,14 @@ class _Guard:
         if scope["type"] == "http":
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not secrets.compare_digest(given, self._expected):
-                message = "expected the token of this service in the header Authorization: Bearer TOKEN"
-                app = JSONResponse(dump_error(ServiceError(message)), 401, {"WWW-Authenticate": "Bearer"})
+                app = self._refusal(Request(scope)) or app
         await app(scope, receive, send)
+
+    def _refusal(self, request: Request) -> Response | None:
+        if self._beside is not None:
+            return self._beside.refusal(request)
+        message = "expected the token of this service in the header Authorization: Bearer TOKEN"
+        return JSONResponse(dump_error(ServiceError(message)), 401, {"WWW-Authenticate": "Bearer"})
 
 
 class _Routes:
@@ -98,6 +134,10 @@ class _Routes:
         self._verbs = verbs
         self._requests = requests
         self._patience_s = patience_s
+
+    @property
+    def kit(self) -> Kit:
+        return Kit(self._ask, _body, _checked)
 
     async def status(self, _: Request) -> Response:
         return _answer(await self._ask(self._verbs.status))

@@ -38,11 +38,17 @@ T = TypeVar("T")
 
 def find(store: str | Path) -> Client:
     """The client of the service that runs on a store. Raises ServiceError if there is none."""
+    found = running_service(store)
+    return Client(found.address, found.token)
+
+
+def running_service(store: str | Path) -> service_file.ServiceAddress:
+    """Where it listens, and who may ask. Raises ServiceError if there is none."""
     kept = Store(Path(store).absolute())
     found = service_file.read(kept.service)
     if found is None:
         raise ServiceError(f"{kept.root}: no service runs on this store\n    -> {_way_out(kept.owner())}")
-    return Client(found.address, found.token)
+    return found
 
 
 def _way_out(owner: str | None) -> str:

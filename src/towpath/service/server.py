@@ -31,6 +31,7 @@ def serving(
     host: str = LOOPBACK,
     port: int = 0,
     names: Collection[str] = (),
+    beside: app.Beside | None = None,
 ) -> Iterator[str]:
     """Answers as long as this lasts; gives the address. The store knows who may ask, and where.
 
@@ -39,11 +40,11 @@ def serving(
     with closing(_bound(host, port)) as bound:
         name, number = bound.getsockname()[:2]
         address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
-        token = service_file.new_token()
+        token, reader = service_file.new_token(), service_file.new_token() if beside else ""
         with (
-            _running(OwnPages(app.build(verbs, requests, token), names), bound),
+            _running(OwnPages(app.build(verbs, requests, token, beside=beside, reader_token=reader), names), bound),
             _closed_at_end(requests),
-            service_file.written(store.service, service_file.ServiceAddress(address, os.getpid(), token)),
+            service_file.written(store.service, service_file.ServiceAddress(address, os.getpid(), token, reader)),
         ):
             yield address
 

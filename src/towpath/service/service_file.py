@@ -23,6 +23,7 @@ class ServiceAddress:
     address: str  # http://127.0.0.1:<port>
     pid: int
     token: str = field(repr=False)
+    reader_token: str = field(default="", repr=False)  # for the console: to look and to change nothing
 
     @property
     def alive(self) -> bool:

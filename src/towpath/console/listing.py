@@ -1,0 +1,133 @@
+"""The list of queries: searched, filtered, sorted and cut into pages, so that ten thousand of them stay smooth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from towpath.console.look import CarrierLook, QueryLook
+
+MOST_ROWS = 500  # of a page
+SHOWN = 90  # characters of SQL in the list
+
+Order = Literal["name", "state", "rate", "delay", "node", "carrier"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(QueryLook):
+    """A query with what was measured of it."""
+
+    rate: float | None  # rows that it put out per second, about; None: nothing was measured yet
+    delay_s: float | None  # of the slowest carrier
+    words: str = field(repr=False, compare=False)  # in which is searched
+
+
+@dataclass(frozen=True)
+class ListRequest:
+    search: Annotated[str, Field(max_length=1000)] = ""
+    state: Annotated[str, Field(max_length=100)] = ""
+    node: Annotated[str, Field(max_length=250)] = ""
+    carrier: Annotated[str, Field(max_length=250)] = ""
+    order: Order = "name"
+    descending: bool = False
+    offset: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    limit: Annotated[int, Field(ge=0, le=MOST_ROWS)] = 100
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """A query in the list."""
+
+    name: str
+    state: str
+    sql: str  # its beginning, on one line
+    nodes: list[str]
+    carriers: list[str]
+    kinds: list[str]
+    shared_with: int
+    rate: float | None
+    delay_s: float | None
+
+
+@dataclass(frozen=True)
+class QueryPage:
+    total: int  # that match
+    of: int  # that there are
+    offset: int
+    rows: list[QueryRow]
+    states: dict[str, int]  # how many there are in each, whatever was searched
+
+
+def listed(queries: Iterable[QueryLook], carriers: Iterable[CarrierLook], rates: Mapping[int, float]) -> list[Listed]:
+    delays = {carrier.id: carrier.delay_s for carrier in carriers}
+    return [_listed(query, delays, rates) for query in queries]
+
+
+def _listed(query: QueryLook, delays: Mapping[str, float | None], rates: Mapping[int, float]) -> Listed:
+    slowest = max((d for c in query.carriers if (d := delays.get(c)) is not None), default=None)
+    measured = any(delays.get(carrier) is not None for carrier in query.carriers)
+    rate = sum(rates.get(fragment, 0.0) for fragment in query.fragments) if measured else None
+    words = f"{query.name} {query.sql}".casefold()
+    return Listed(**vars(query), rate=rate, delay_s=slowest, words=words)
+
+
+def page(queries: list[Listed], asked: ListRequest) -> QueryPage:
+    states: dict[str, int] = {}
+    for query in queries:
+        states[_group(query)] = states.get(_group(query), 0) + 1
+    words = asked.search.casefold().split()
+    found = [query for query in queries if _matches(query, asked, words)]
+    found.sort(key=lambda query: query.name)
+    if asked.order != "name" or asked.descending:
+        found.sort(key=lambda query: _key(query, asked.order), reverse=asked.descending)
+    rows = [_row(query) for query in found[asked.offset : asked.offset + asked.limit]]
+    return QueryPage(len(found), len(queries), asked.offset, rows, dict(sorted(states.items())))
+
+
+def _group(query: QueryLook) -> str:
+    """`catching up 43%` is one state, however far."""
+    return "catching up" if query.state.startswith("catching up") else query.state
+
+
+def _matches(query: Listed, asked: ListRequest, words: list[str]) -> bool:
+    return (
+        (not asked.state or _group(query) == asked.state)
+        and (not asked.node or asked.node in query.nodes)
+        and (not asked.carrier or asked.carrier in query.carriers)
+        and all(word in query.words for word in words)
+    )
+
+
+def _key(query: Listed, order: Order) -> tuple[float, str] | str:
+    match order:
+        case "rate":
+            return (-1.0 if query.rate is None else query.rate, "")
+        case "delay":
+            return (-1.0 if query.delay_s is None else query.delay_s, "")
+        case "state":
+            return query.state
+        case "node":
+            return ", ".join(query.nodes)
+        case "carrier":
+            return ", ".join(query.carriers)
+        case _:
+            return query.name
+
+
+def _row(query: Listed) -> QueryRow:
+    text = " ".join(query.sql[: 4 * SHOWN].split())
+    sql = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return QueryRow(
+        query.name,
+        query.state,
+        sql,
+        query.nodes,
+        query.carriers,
+        query.kinds,
+        query.shared_with,
+        query.rate,
+        query.delay_s,
+    )
