@@ -218,7 +218,7 @@ def test_a_journal_that_cannot_be_read_any_more_ends_the_job(running: Towpath, m
 def test_a_file_that_breaks_something_does_not_keep_others_out(
     running: Towpath, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def parse_or_break(sql: str, catalog: Any, name: str) -> Any:
+    def parse_or_break(sql: str, catalog: Any, name: str, views: Any) -> Any:
         return boom() if name == "bad" else parse(sql, CATALOG, name)
 
     monkeypatch.setattr("towpath.api.running.parse", parse_or_break)
