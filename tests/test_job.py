@@ -25,7 +25,8 @@ from towpath.streams.sources import FilesSource, RateSource, TrafficSource
 JOBS = Path(__file__).parent / "data" / "jobs"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NOT_JOBS = {"problem.yaml", "sites.yaml"}  # tests/problems has those
-GUIDE = Path(__file__).parents[1] / "docs" / "job-file.md"
+DOCS = Path(__file__).parents[1] / "docs"
+GUIDES = (DOCS / "job-file.md", DOCS / "results.md")  # the latter has the keys of webhooks
 SECTIONS = (NODES, *KINDS.values())
 DOCUMENTED = [
     QueryDef,
@@ -242,7 +243,7 @@ def test_a_query_file_that_is_not_text_keeps_only_itself_out(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("model", DOCUMENTED, ids=lambda model: model.__name__)
 def test_every_key_is_in_the_guide(model: type[Settings]) -> None:
-    guide = GUIDE.read_text(encoding="utf-8")
+    guide = "".join(guide.read_text(encoding="utf-8") for guide in GUIDES)
     keys = {field.alias or name for name, field in model.model_fields.items()} - {"type"}
     assert [key for key in keys if f"| `{key}` |" not in guide and f"{{type: parquet, {key}: " not in guide] == []
 
@@ -273,3 +274,16 @@ def test_a_matrix_has_its_rows_in_the_order_of_the_nodes_and_may_lack_some(tmp_p
     (tmp_path / "rtt.txt").write_text("0 20 -1\n40 0 nan\n0 100 0\n")  # c, a, b; 20 and 40 ms between c and a
     job = write(tmp_path, THREE + "network: {matrix: rtt.txt}")
     assert job.distances == {("a", "c"): pytest.approx(0.015), ("a", "b"): pytest.approx(0.050)}
+
+
+def test_columns_that_a_sink_names_are_those_of_its_query(tmp_path: Path) -> None:
+    sink = '{type: webhook, url: "https://h/x", text: "{valu} at {timestamp}", dedup: {columns: [x], for: 1 s}}'
+    query = f"{{sql: SELECT value FROM s, sink: {sink}}}"
+    text = f"streams: {{s: {{source: {{type: rate, rate: 1}}}}}}\nqueries: {{q: {query}}}"
+    with pytest.raises(QueryError) as caught:
+        check(write(tmp_path, text))
+    assert [str(problem) for problem in caught.value.problems] == [
+        'queries.q.sink: the query has no column "timestamp"\n    -> known: value',
+        'queries.q.sink: the query has no column "valu"\n    -> did you mean value? known: value',
+        'queries.q.sink: the query has no column "x"\n    -> known: value',
+    ]

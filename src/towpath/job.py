@@ -354,15 +354,19 @@ class _JobReader:
     def refuse_shared_sinks(self, queries: dict[str, QueryDef], sinks: Mapping[str, str] | None = None) -> None:
         owners = dict(sinks or {})
         for name, query in queries.items():
-            folder = None if query.sink is None or query.sink.folder is None else str(query.sink.folder)
-            if folder is not None and owners.setdefault(folder, name) != name:
+            if query.sink is None or query.sink.folder is None:
+                continue
+            folder = str(query.sink.folder)
+            if owners.setdefault(folder, name) != name:
+                where = f"queries.{name}.sink.{query.sink.folder_key}"
                 message = f"{folder} is already the sink of the query {owners[folder]}"
-                self.refuse(f"queries.{name}.sink.path", message, "give every query a folder of its own")
+                self.refuse(where, message, "give every query a folder of its own")
 
     def refuse_sinks_among_rows(self, queries: dict[str, QueryDef], folders: ReadFolders) -> None:
         for name, query in queries.items():
             if query.sink is not None and query.sink.folder is not None:
-                self.problems += folders.overlap(f"queries.{name}.sink.path", "sink", str(query.sink.folder))
+                where = f"queries.{name}.sink.{query.sink.folder_key}"
+                self.problems += folders.overlap(where, "sink", str(query.sink.folder))
 
     def refuse_unknown_nodes(self, queries: dict[str, QueryDef], nodes: Iterable[str]) -> None:
         for name, query in queries.items():

@@ -18,6 +18,8 @@ from towpath.control.journal.answers import read_parts
 from towpath.errors import SinkError
 from towpath.results import KafkaSink, Look, MemorySink, SinkFeeder, SinkStep, log, read
 from towpath.results.sinks import kafka as sinks
+from towpath.results.sinks.base import SinkWaits
+from towpath.results.sinks.memory import MemorySinkDef
 from towpath.store.layout import Store
 
 from .world import SECOND, World, submission
@@ -328,3 +330,25 @@ def test_a_sink_waits_for_windows_that_are_not_closed(tmp_path: Path) -> None:
     job.world.batch("c1", [90 * SECOND])
     housekeeper.feed_sinks()
     assert housekeeper.finished() == {3}
+
+
+def test_who_waits_for_the_end_waits_for_sinks_that_take_their_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(MemorySink):
+        visits = 0
+
+        def write(self, table: pa.Table, step: SinkStep) -> None:
+            self.visits += 1
+            if self.visits % 3:
+                raise SinkWaits(0.01)
+            super().write(table, step)
+
+    slow = Slow()
+    monkeypatch.setattr(MemorySinkDef, "open", classmethod(lambda cls, record: slow))
+    job = Job(tmp_path / "store", {"type": "memory"})
+    job.write_batch(0)
+    with Housekeeper(job.store, None) as housekeeper:
+        housekeeper.feed_sinks()
+    assert slow.table().column("k").to_pylist() == [0]
+    assert slow.visits == 3

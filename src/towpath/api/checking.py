@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from towpath.api.steering import control_mistakes
+from towpath.config.settings import meant, shown
 from towpath.errors import JobError, Mistake, QueryError
-from towpath.job import Job, load
+from towpath.job import Job, QueryDef, load
 from towpath.lang import parse
 from towpath.lang.named_views import tables
 from towpath.lang.query import Query
@@ -56,7 +57,16 @@ def _parse(job: Job) -> tuple[dict[str, Query], dict[str, list[Mistake]]]:
             queries[name] = parse(definition.sql, catalog, name, views)
         except QueryError as error:
             problems[name] = placed(error, _where(job, name))
+        else:
+            problems |= {name: found} if (found := list(sink_mistakes(queries[name], definition))) else {}
     return queries, problems
+
+
+def sink_mistakes(query: Query, definition: QueryDef) -> Iterator[Mistake]:
+    """Columns that a sink names, and its query has not."""
+    known = [item.name for item in query.selects[0].items]
+    for name in sorted(definition.sink.columns - set(known)) if definition.sink else ():
+        yield Mistake(f"queries.{query.name}.sink", f"the query has no column {shown(name)}", meant(name, known))
 
 
 def _views_problems(job: Job) -> tuple[dict[str, list[Mistake]], set[str]]:

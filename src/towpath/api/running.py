@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from towpath import job as jobs
 from towpath.api.autopilot import local_nodes, loop_of, started_before
-from towpath.api.checking import parse_all, parse_good, placed
+from towpath.api.checking import parse_all, parse_good, placed, refuse, sink_mistakes
 from towpath.api.reader import POLL_S, Reader, rejected_of
 from towpath.api.steering import places_of, policy_of, topology_of
 from towpath.config.nodes import ConnectNode, NodeDef
@@ -132,6 +132,7 @@ class Towpath:
         said = {"sql": sql, "sink": sink, "copies": copies, "fragments": fragments}
         defined = self.definitions({name: {key: value for key, value in said.items() if value is not None}})
         query = parse(sql, self.job.catalog, name, self.job.views)
+        refuse(list(sink_mistakes(query, defined[name])))
         request = request_of(query, defined[name], self.job.fragments, "api")
         self.engine.submit([dataclasses.replace(request, start=start_of(start))])
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from towpath.config import environment
 from towpath.config.settings import listed, refusal, shown
 from towpath.errors import SinkError
 
@@ -17,7 +17,6 @@ PREFIX = "kafka."  # of the options that are Kafka's own
 _SERVER = r"(\[[0-9A-Fa-f:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}"
 _SERVERS = re.compile(rf"{_SERVER}(,{_SERVER})*")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # Who sets these breaks what towpath relies on.
 _OURS = ("bootstrap.servers", "group.id", "transactional.id", "enable.idempotence")
 
@@ -45,21 +44,18 @@ def _are_options(options: dict[str, str]) -> dict[str, str]:
     ours = [key for key in options if key.removeprefix(PREFIX) in _OURS]
     if ours:
         raise refusal(f"set by towpath: {listed(ours)}", "remove them")
-    if unset := _unset(options):
-        raise refusal(f"not in the environment: {listed(unset)}", "set them where the job is started")
+    if missing := environment.unset(options.values()):
+        raise refusal(f"not in the environment: {listed(missing)}", "set them where the job is started")
     return options
 
 
 def revealed(options: Mapping[str, str]) -> dict[str, str]:
     """With what the environment has for each ${NAME}. Done where options are used, so that no file has a password."""
-    if unset := _unset(options):
-        raise SinkError(f"options of Kafka: not in the environment: {listed(unset)}; set them, and start the job again")
-    return {key: _VARIABLE.sub(lambda found: os.environ[found[1]], value) for key, value in options.items()}
-
-
-def _unset(options: Mapping[str, str]) -> list[str]:
-    named = (name for value in options.values() for name in _VARIABLE.findall(value))
-    return sorted({name for name in named if name not in os.environ})
+    if missing := environment.unset(options.values()):
+        raise SinkError(
+            f"options of Kafka: not in the environment: {listed(missing)}; set them, and start the job again"
+        )
+    return {key: environment.revealed(value) for key, value in options.items()}
 
 
 Servers = Annotated[str, AfterValidator(_are_servers), Field(examples=["kafka1:9092,kafka2:9092"])]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from towpath.errors import StoreError
 from towpath.results.log import Part, Position
@@ -42,9 +43,11 @@ class SinkFeeder:
     Without a state file it starts from the beginning each time, which suits a sink that dies with the process.
     """
 
-    def __init__(self, query: str, sink: Sink, state_file: Path | None) -> None:
+    def __init__(self, query: str, sink: Sink, state_file: Path | None, *, ordered: bool = False) -> None:
+        """`ordered`: the rows of a step are in the order of result time, and always in the same."""
         self.query = query
         self.sink = sink
+        self._ordered = ordered
         self._file = state_file
         self._state = _load(state_file) if state_file else SinkState()
 
@@ -66,9 +69,10 @@ class SinkFeeder:
         rows = 0
         if self._state.begun:
             # Whatever was set since, these rows may have been given already.
-            table = read(parts, after=self._state.position, upto=self._state.begun, which=Which.ALL)
+            after, upto = self._state.position, self._state.begun
+            table = read(parts, after=after, upto=upto, with_time=self._ordered, which=Which.ALL)
             rows += self._finish(table, self._state.begun, repeated=True)
-        for chunk in batches(parts, self._state.position, unchanged, look=look):
+        for chunk in batches(parts, self._state.position, unchanged, with_time=self._ordered, look=look):
             if chunk.table.num_rows:
                 self._save(replace(self._state, begun=chunk.position, begun_ms=time.time_ns() // 1_000_000))
                 rows += self._finish(chunk.table, chunk.position, repeated=False)
@@ -78,7 +82,9 @@ class SinkFeeder:
         return rows
 
     def _finish(self, table: pa.Table, position: Position, *, repeated: bool) -> int:
-        self.sink.write(table, SinkStep(self._state.id, self._step_name(position), self._state.begun_ms, repeated))
+        name = self._step_name(position)
+        table = in_order(table) if self._ordered else table
+        self.sink.write(table, SinkStep(self._state.id, name, self._state.begun_ms, repeated, self.query))
         self._save(SinkState(self._state.id, position, self._state.steps + 1))
         return int(table.num_rows)
 
@@ -96,6 +102,14 @@ class SinkFeeder:
         if self._file:
             durable.write_json(self._file, _to_json(state, self._base))
         self._state = state
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """By the last column, which goes, and where that is the same by the others: a log says nothing of their order."""
+    named = table.rename_columns([str(n) for n in range(table.num_columns)])
+    names = [named.column_names[-1], *named.column_names[:-1]]
+    order = pc.sort_indices(named, sort_keys=[(name, "ascending") for name in names])
+    return table.take(order).remove_column(table.num_columns - 1)
 
 
 def _to_json(state: SinkState, base: Path) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from towpath.control.state.records import QueryRecord
 from towpath.errors import SinkError
 from towpath.results import Look, Part, Sink, SinkFeeder, compact, look_at, retain
 from towpath.results.sinks import SINKS
-from towpath.results.sinks.base import SinkDef
+from towpath.results.sinks.base import SinkDef, SinkWaits
 from towpath.store.layout import Store
 
 log = logging.getLogger(__name__)
@@ -74,6 +74,7 @@ class Housekeeper:
         self._feeders: dict[str, tuple[dict[str, str], SinkFeeder]] = {}  # with what they are made from
         self._sinks: dict[str, Sink] = {}
         self._lanes = Lanes()
+        self._waiting: dict[int, float] = {}  # by query, seconds until its sink takes more
         self._failed: dict[int, str] = {}  # by query, why its sink did not take results
         self._finished: set[int] = set()  # queries that were withdrawn and whose sinks have everything
         self._tidied = time.monotonic()
@@ -95,20 +96,25 @@ class Housekeeper:
 
     def feed_sinks(self) -> None:
         """Brings the sinks up to what the log has now. One that fails or is slow does not keep the others waiting."""
-        self._feed(None)
+        while (pause_s := self._feed(None)) is not None:
+            time.sleep(pause_s)
 
     def finished(self) -> set[int]:
         """The queries that were withdrawn and whose sinks have all that they will ever get."""
         return set(self._finished)
 
-    def _feed(self, patience_s: float | None) -> None:
-        """One round. Who has nothing new is not visited; who is still busy with an earlier one is left alone."""
+    def _feed(self, patience_s: float | None) -> float | None:
+        """One round. Who has nothing new is not visited; who is still busy with an earlier one is left alone.
+
+        Returns after how many seconds the next sink takes more, of those that wait for their time.
+        """
         with self._busy:
             if patience_s is None:
                 self._lanes.wait()  # what is under way may have begun before the newest batch came
             fed = self._fed()
             for gone in self._failed.keys() - {one.query.id for one in fed}:
                 del self._failed[gone]
+            self._waiting.clear()
             look = look_at(part for fed_ in fed for part in fed_.parts)
             for one in fed:
                 if one.feeder.is_behind(one.parts, look):
@@ -117,16 +123,21 @@ class Housekeeper:
                     self._see_finished(one)
             del look
             broken = self._lanes.wait(patience_s)
+            pause_s = min(self._waiting.values(), default=None)
         if broken:
             raise broken[0]
         if self._failed:
             raise SinkError("\n".join(self._failed.values()))
+        return pause_s
 
     def _feed_one(self, one: _Fed, look: Look) -> None:
         try:
             one.feeder.feed(one.parts, partial(self._still, one.query, one.parts), look)
             self._failed.pop(one.query.id, None)
             self._see_finished(one)
+        except SinkWaits as pause:
+            self._failed.pop(one.query.id, None)
+            self._waiting[one.query.id] = pause.seconds
         except SinkError as error:
             self._failed[one.query.id] = f"query {one.feeder.query}: {error}"
 
@@ -196,7 +207,8 @@ class Housekeeper:
         made_from, feeder = self._feeders.get(key, (None, None))
         if feeder is None or made_from != record:
             sink = self._sinks[query.name] = kind.open(record)
-            feeder = SinkFeeder(query.name, sink, self._store.sink(key) if kind.lasting else None)
+            state_file = self._store.sink(key) if kind.lasting else None
+            feeder = SinkFeeder(query.name, sink, state_file, ordered=kind.ordered)
             self._feeders[key] = record, feeder
         return feeder
 

@@ -14,9 +14,10 @@ from towpath.results.sinks.console import ConsoleSinkDef
 from towpath.results.sinks.kafka import KafkaSinkDef
 from towpath.results.sinks.memory import MemorySinkDef
 from towpath.results.sinks.parquet import ParquetSinkDef
+from towpath.results.sinks.webhook import WebhookSinkDef
 
 SinkOfQuery = Annotated[
-    ParquetSinkDef | KafkaSinkDef | ConsoleSinkDef | MemorySinkDef,
+    ParquetSinkDef | KafkaSinkDef | WebhookSinkDef | ConsoleSinkDef | MemorySinkDef,
     Field(discriminator="type"),
 ]
 SINKS: dict[str, type[SinkDef]] = {

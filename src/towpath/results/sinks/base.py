@@ -18,13 +18,22 @@ class SinkStep:
     name: str  # the same for the same rows only
     begun_ms: int  # when it was begun for the first time
     repeated: bool  # it was begun before, and perhaps done
+    query: str = ""
+
+
+class SinkWaits(Exception):
+    """Nothing is wrong, and the rest of the step is not to be written yet."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"{seconds:.1f} s")
+        self.seconds = seconds
 
 
 class Sink(Protocol):
     def write(self, table: pa.Table, step: SinkStep) -> None:
-        """Take the rows of a step.
+        """Take the rows of a step. Raises SinkWaits if some have to come later.
 
-        The same step comes a second time only after a crash or a failure, and with the same rows.
+        The same step comes a second time only after that, a crash or a failure, and with the same rows.
         """
 
 
@@ -32,6 +41,8 @@ class SinkDef(Settings):
     """A sink as a job file defines it. The journal keeps its `record`, and the other methods are given that."""
 
     lasting: ClassVar[bool] = True  # what it has outlives the process
+    ordered: ClassVar[bool] = False  # a step that comes again is to have its rows in the same order, too
+    folder_key: ClassVar[str] = "path"  # what the folder is called in a job file
 
     def record(self) -> dict[str, str]:
         """Names and texts."""
@@ -42,6 +53,11 @@ class SinkDef(Settings):
     def folder(self) -> Path | None:
         """The folder that it writes into, which nobody else may."""
         return None
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it names, which its query must have."""
+        return frozenset()
 
     @classmethod
     def open(cls, record: Mapping[str, str]) -> Sink:
