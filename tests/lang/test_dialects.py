@@ -25,7 +25,7 @@ ROWS = yaml.safe_load((DATA / "dialect_rows.yaml").read_text())
 # What a message says that names a feature, or a type that does not fit.
 FEATURES = (
     *("needs a", "missing", "not supported", "another window", "each time", "job file", "milliseconds"),
-    "another thing",
+    *("another thing", "systems differ", "the number of a group"),
 )
 
 

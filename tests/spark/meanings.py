@@ -189,6 +189,22 @@ def written(moment: dt.datetime, pattern: str) -> str:
     return re.sub("%-?.", lambda token: str(shown[token[0]]), pattern)
 
 
+TOO_LONG = 4_001
+
+
+def matches(text: str, pattern: str) -> bool | None:
+    return None if len(text) >= TOO_LONG else re.search(pattern, text) is not None
+
+
+def extracted(text: str, pattern: str, group: int) -> str | None:
+    found = None if len(text) >= TOO_LONG else re.search(pattern, text)
+    return None if found is None else found[group]
+
+
+def substituted(text: str, pattern: str, given: str) -> str | None:
+    return None if len(text) >= TOO_LONG else re.sub(pattern, given, text)
+
+
 FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_whole": (whole, ["VARCHAR"], "BIGINT"),
     "t_fraction": (fraction, ["VARCHAR"], "DOUBLE"),
@@ -209,6 +225,9 @@ FUNCTIONS: dict[str, tuple[Callable, list[str], str]] = {
     "t_split": (part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
     "t_split_index": (numbered_part, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
     "t_written": (written, ["TIMESTAMP", "VARCHAR"], "VARCHAR"),
+    "t_matches": (matches, ["VARCHAR", "VARCHAR"], "BOOLEAN"),
+    "t_extracted": (extracted, ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR"),
+    "t_substituted": (substituted, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR"),
     "t_moved": (moved, ["TIMESTAMP", "BIGINT", "VARCHAR"], "TIMESTAMP"),
     "t_units": (whole_units, ["TIMESTAMP", "TIMESTAMP", "VARCHAR"], "BIGINT"),
     "t_cut": (cut, ["VARCHAR", "TIMESTAMP"], "TIMESTAMP"),

@@ -7,6 +7,7 @@ plain Python says it (meanings.py). So a mistake would have to be made twice to 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -283,6 +284,7 @@ def operations() -> Iterator[Op]:
     yield from _moments()
     yield from _lengths()
     yield from _formats()
+    yield from _regexps()
     for source in TYPES:
         for target in TYPES:
             moments = {source, target} & {TIME, DAY}
@@ -327,6 +329,38 @@ LENGTHS = (
     ("9998", "YEAR"),
 )
 CUTS = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+
+
+# Patterns as ours and as Python's, which has another end of the text, and other digits and words.
+PATTERNS_OF_REGEXP = (
+    *(("a", "a"), ("^a", "^a"), ("a$", r"a\Z"), ("^$", r"^\Z"), ("[a-c]+", "[a-c]+"), (r"\d+", "[0-9]+")),
+    *((r"\D\w", "[^0-9][A-Za-z0-9_]"), (r"\W", "[^A-Za-z0-9_]"), ("(?:ab|a)b*c", "(?:ab|a)b*c"), ("b|a", "b|a")),
+    *((".*a.*", ".*a.*"), ("^.*-.*-", "^.*-.*-"), ("a.", "a."), ("😀", "😀"), ("[^a]", "[^a]"), ("é?a", "é?a")),
+    *((r"(\d{4})-(\d{1,2})-(\d+)", "([0-9]{4})-([0-9]{1,2})-([0-9]+)"), (r"\n", "\n"), (r"[\t\n]", "[\t\n]")),
+    *(("^([^:]*):(.*)$", r"^([^:]*):(.*)\Z"), ("(^|-)([a-z]*)", "(^|-)([a-z]*)"), ("x?y?", "x?y?")),
+    *(
+        (r"C:\D", "C:[^0-9]"),
+        ("[^\\]]{2}", "[^\\]]{2}"),
+        ("(l)ong long", "(l)ong long"),
+        ("(?:0|1)?2", "(?:0|1)?2"),
+        ("ß|İ|ŉ", "ß|İ|ŉ"),
+    ),
+)
+
+
+def _regexps() -> Iterator[Op]:
+    for ours, python in PATTERNS_OF_REGEXP:
+        pattern, other = (p.replace("{", "{{").replace("}", "}}") for p in (ours, python))
+        duck = f"t_matches({{}}, '{other}')"
+        yield Op("regexp_like", (STR,), BOOL, _infix(duck, BOOL, f"regexp_like({{}}, '{pattern}')"))
+        for group in range(re.compile(python).groups + 1):
+            found = duck.replace("t_matches", "t_extracted")[:-1] + f", {group})"
+            yield Op("regexp_extract", (STR,), STR, _infix(found, STR, f"regexp_extract({{}}, '{pattern}', {group})"))
+        if re.fullmatch(python, "") is None and not ours.startswith(("^$", "(^|-)", ".*")):
+            for given in ("", "é-"):
+                found = duck.replace("t_matches", "t_substituted")[:-1] + f", '{given}')"
+                replaced = _infix(found, STR, f"regexp_replace({{}}, '{pattern}', '{given}', 'g')")
+                yield Op("regexp_replace", (STR,), STR, replaced)
 
 
 # The same with strftime and, where it has one, with the pattern of another function.

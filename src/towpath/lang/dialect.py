@@ -191,6 +191,11 @@ class TowpathGenerator(Generator):
         exp.DayOfWeekIso: lambda self, e: self.func("ISODOW", e.this),
         exp.SHA2: lambda self, e: self.func("SHA256", e.this),
         exp.TimestampAdd: _moved,
+        exp.RegexpLike: lambda self, e: self.func("REGEXP_LIKE", e.this, e.expression),
+        exp.RegexpExtract: lambda self, e: self.func("REGEXP_EXTRACT", e.this, e.expression, e.args["group"]),
+        exp.RegexpReplace: lambda self, e: self.func(
+            "REGEXP_REPLACE", e.this, e.expression, e.args["replacement"], exp.Literal.string("g")
+        ),
         exp.TimeToStr: lambda self, e: self.func("STRFTIME", e.this, e.args["format"]),
         exp.UnixMicros: lambda self, e: self.func("UNIX_MICROS", e.this),
         exp.UnixMillis: lambda self, e: self.func("UNIX_MILLIS", e.this),

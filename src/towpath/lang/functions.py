@@ -16,8 +16,9 @@ from sqlglot import exp
 
 from towpath.lang import formats, times
 from towpath.lang.arguments import BadArgument, number_of, text_of
-from towpath.lang.literals import whole_number
+from towpath.lang.literals import is_string, whole_number
 from towpath.lang.query import UNITS
+from towpath.lang.regexps import BadPattern, Regexp, regexp
 from towpath.schema import Type
 
 LONGEST_CHAIN = 16
@@ -121,6 +122,44 @@ def _replace(arguments: list[exp.Expression]) -> exp.Expression:
     return _grown(exp.Replace(this=arguments[0], expression=arguments[1], replacement=arguments[2]), wanted, given)
 
 
+def _regexp(name: str, arguments: list[exp.Expression]) -> Regexp:
+    try:
+        return regexp(text_of(name, arguments, 1))
+    except BadPattern as error:
+        raise BadArgument(1, error.message, error.hint) from None
+
+
+def _regexp_like(arguments: list[exp.Expression]) -> exp.Expression:
+    _regexp("regexp_like", arguments)
+    return exp.RegexpLike(this=arguments[0], expression=arguments[1])
+
+
+def _regexp_extract(arguments: list[exp.Expression]) -> exp.Expression:
+    pattern = _regexp("regexp_extract", arguments)
+    if len(arguments) < 3:
+        hint = "systems take different ones if it is left out; 0 is the whole match, 1 what the first ( ) holds"
+        raise BadArgument(1, "regexp_extract needs the number of a group", hint)
+    group = number_of("regexp_extract", arguments, 2, range(pattern.groups + 1))
+    if group and group not in pattern.always:
+        hint = "systems answer differently for a group that a match may not have, in an alternative or in front of ?"
+        raise BadArgument(2, f"the group {group} is not part of every match", hint)
+    return exp.RegexpExtract(this=arguments[0], expression=arguments[1], group=arguments[2])
+
+
+def _regexp_replace(arguments: list[exp.Expression]) -> exp.Expression:
+    pattern, given = _regexp("regexp_replace", arguments), text_of("regexp_replace", arguments, 2, empty=True)
+    if len(arguments) < 4 or not is_string(arguments[3]) or arguments[3].name != "g":
+        hint = "write regexp_replace(x, 'pattern', 'text', 'g') to replace all matches"
+        raise BadArgument(2, "systems differ in whether all matches are replaced, or the first", hint)
+    if {"$", "\\"} & set(given):
+        hint = "systems refer to groups differently"
+        raise BadArgument(2, "$ and \\ are not supported in what replaces a match", hint)
+    if not pattern.shortest:
+        raise BadArgument(1, "the pattern matches the empty text", "systems replace it at different places")
+    call = exp.RegexpReplace(this=arguments[0], expression=arguments[1], replacement=arguments[2])
+    return _grown(call, " " * pattern.shortest, given)
+
+
 def _repeat(arguments: list[exp.Expression]) -> exp.Expression:
     times = number_of("repeat", arguments, 1, range(LARGEST_GROWTH + 1))
     return _grown(exp.Repeat(this=arguments[0], times=arguments[1]), " ", " " * times)
@@ -138,6 +177,8 @@ def _growth(expr: exp.Expr) -> int:
     own = 1
     if isinstance(expr, exp.Replace):
         own = max(1, -(-len(expr.args["replacement"].name) // len(expr.expression.name)))
+    elif isinstance(expr, exp.RegexpReplace):
+        own = max(1, -(-len(expr.args["replacement"].name) // regexp(expr.expression.name).shortest))
     elif isinstance(expr, exp.Repeat):
         own = max(1, int(expr.args["times"].name))
     return own * max(map(_growth, expr.iter_expressions()), default=1)
@@ -238,6 +279,13 @@ _SCALARS: dict[str, Function] = {
     "nullif": _two(exp.Nullif),
     "power": _two(exp.Pow, Signature((NUMBER, NUMBER), Type.DOUBLE)),
     "quarter": _one(exp.Quarter, MOMENT, Type.INT),
+    "regexp_extract": Function(
+        exp.RegexpExtract, _regexp_extract, 2, 3, Signature((STRING, STRING, INTEGER), Type.STRING)
+    ),
+    "regexp_like": Function(exp.RegexpLike, _regexp_like, 2, 2, TWO_TEXTS),
+    "regexp_replace": Function(
+        exp.RegexpReplace, _regexp_replace, 3, 4, Signature((STRING, STRING, STRING), Type.STRING)
+    ),
     "repeat": Function(exp.Repeat, _repeat, 2, 2, Signature((STRING, INTEGER), Type.STRING)),
     "replace": Function(exp.Replace, _replace, 3, 3, Signature((STRING, STRING, STRING), Type.STRING)),
     "right": _two(exp.Right, Signature((STRING, INTEGER), Type.STRING)),
@@ -344,6 +392,7 @@ OTHERWISE = {
     "from_unixtime": "some systems make a text of it, others a timestamp; timestamp_seconds(n) is the timestamp",
     "log": "systems take different bases; write ln(x) or log10(x)",
     "position": "write position(x IN text)",
+    "regexp_matches": "in some systems it is a table; regexp_like(x, 'pattern') says whether there is a match",
     "reverse": "systems reverse different characters",
     "to_timestamp": "systems read different things; CAST(x AS TIMESTAMP) reads a text, timestamp_seconds(n) a number",
     "to_unixtime": "systems differ in whether it has a fraction; unix_seconds(t) has none",

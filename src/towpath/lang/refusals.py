@@ -68,6 +68,7 @@ EXPRESSIONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Placeholder: _PARAMETER,
     exp.Parameter: _PARAMETER,
     exp.SessionParameter: _PARAMETER,
+    exp.SimilarTo: ("SIMILAR TO is not supported", "patterns of this kind are missing; there are LIKE and regexp_like"),
     exp.Escape: ("ESCAPE is not supported", ""),
     exp.Star: ("* stands alone in SELECT or in count(*)", "name the columns"),
     exp.Distinct: ("DISTINCT is supported in count(DISTINCT x) alone", ""),

@@ -150,6 +150,9 @@ class Translator:
             alike = exp.NullSafeEQ(this=self(sides[0]), expression=self(sides[1]))
         return exp.Not(this=alike) if isinstance(node, exp.NullSafeNEQ) else alike
 
+    def _rlike(self, node: exp.Expr) -> exp.Expression:
+        return self._built(node, SCALARS["regexp_like"], [node.this, node.args["expression"]])
+
     def _ilike(self, node: exp.Expr) -> exp.Expression:
         pattern = node.args["expression"]
         if not is_string(pattern):
@@ -282,6 +285,7 @@ _RULES: dict[type[exp.Expr], Rule] = {
     exp.Between: _rule(Translator._between, "this low high symmetric negate"),
     exp.In: _rule(Translator._in, "this expressions query unnest field negate"),
     exp.Like: _rule(Translator._like, "this expression negate"),
+    exp.RegexpLike: _rule(Translator._rlike, "this expression"),
     exp.ILike: _rule(Translator._ilike, "this expression negate"),
     **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), _rule(Translator._alike, "this expression negate")),
     exp.Filter: _rule(Translator._filter, "this expression"),

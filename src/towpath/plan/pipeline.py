@@ -51,6 +51,9 @@ IN_SHAPE = {
     *((kind, key) for kind in (exp.SplitPart, SplitIndex) for key in ("delimiter", "part_index")),
     (exp.Repeat, "times"),
     (exp.TimeToStr, "format"),
+    (exp.RegexpLike, "expression"),
+    *((exp.RegexpExtract, key) for key in ("expression", "group")),
+    *((exp.RegexpReplace, key) for key in ("expression", "replacement")),
     *((exp.Replace, key) for key in ("expression", "replacement")),
 }
 

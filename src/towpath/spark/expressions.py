@@ -19,6 +19,7 @@ from towpath.lang.formats import FORMAT_TOKEN
 from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
+from towpath.lang.regexps import LONGEST_TEXT, Regexp, regexp
 from towpath.schema import Type
 
 Resolve = Callable[[exp.Expression], Column | None]
@@ -63,7 +64,10 @@ FORMATS = {
     **{"%S": "ss", "%-S": "s", "%g": "SSS", "%f": "SSSSSS", "%p": "a", "%a": "EEE", "%A": "EEEE", "%%": "'%'"},
 }
 # Operations that need a value more than once.
-REPEATING = (exp.TimestampAdd, exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring, SplitIndex)
+REPEATING = (
+    *(exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring, exp.TimestampAdd),
+    *(SplitIndex, exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace),
+)
 
 
 class SparkCompiler:
@@ -254,6 +258,25 @@ def _trim(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return functions[node.args.get("position")](compile_(node.this), F.lit(SPACES))
 
 
+def _searched(found: Callable[[Column, Regexp, exp.Expression], Column]) -> Callable[..., Column]:
+    """Java takes up to the square of a text's length."""
+
+    def rule(compile_: SparkCompiler, node: exp.Expression) -> Column:
+        pattern = regexp(node.expression.name)
+        return compile_.let(node.this, lambda text: F.when(F.length(text) <= LONGEST_TEXT, found(text, pattern, node)))
+
+    return rule
+
+
+def _extracted(text: Column, pattern: Regexp, node: exp.Expression) -> Column:
+    group = F.regexp_extract(text, pattern.first, int(node.args["group"].name))
+    return F.when(F.rlike(text, F.lit(pattern.first)), group)
+
+
+def _substituted(text: Column, pattern: Regexp, node: exp.Expression) -> Column:
+    return F.regexp_replace(text, F.lit(pattern.text), F.lit(node.args["replacement"].name))
+
+
 def _found(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.instr(compile_(node.this), compile_(node.args["substr"])).cast("bigint")
 
@@ -415,6 +438,9 @@ RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Colu
     SplitIndex: _split_index,
     exp.Repeat: _repeat,
     exp.Replace: _replace,
+    exp.RegexpLike: _searched(lambda text, pattern, _: F.rlike(text, F.lit(pattern.first))),
+    exp.RegexpExtract: _searched(_extracted),
+    exp.RegexpReplace: _searched(_substituted),
     exp.StrPosition: _found,
     exp.MD5: _call(lambda text: F.md5(text.cast("binary"))),
     exp.SHA2: _call(lambda text: F.sha2(text.cast("binary"), 256)),

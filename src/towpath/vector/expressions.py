@@ -21,6 +21,7 @@ from sqlglot import exp
 from towpath.lang.formats import FORMAT_TOKEN
 from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.literals import type_of_name, whole_number
+from towpath.lang.regexps import LONGEST_TEXT, regexp
 from towpath.plan.constants import constant
 from towpath.schema import INTEGERS, Type
 from towpath.vector import texts
@@ -76,6 +77,9 @@ REPEATING = (
     SplitIndex,
     exp.Repeat,
     exp.StrPosition,
+    exp.RegexpLike,
+    exp.RegexpExtract,
+    exp.RegexpReplace,
     exp.Greatest,
     exp.Cast,
     exp.TimestampAdd,
@@ -482,6 +486,20 @@ def _replace(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     return compile_(node.this).str.replace_all(node.expression.name, node.args["replacement"].name, literal=True)
 
 
+def _searched(found: Callable[[pl.Expr, str, exp.Expression], pl.Expr]) -> Rule:
+    def rule(compile_: Compiler, node: exp.Expression) -> pl.Expr:
+        pattern = regexp(node.expression.name).text
+        return compile_.let(
+            lambda text: pl.when(text.str.len_chars() <= LONGEST_TEXT).then(found(text, pattern, node)), node.this
+        )
+
+    return rule
+
+
+def _substituted(text: pl.Expr, pattern: str, node: exp.Expression) -> pl.Expr:
+    return text.str.replace_all(pattern, node.args["replacement"].name)
+
+
 def _found(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     """Polars finds bytes; what stands before them is counted in characters."""
 
@@ -614,6 +632,9 @@ RULES: dict[type[exp.Expression], Rule] = {
     SplitIndex: _split_index,
     exp.Repeat: _repeat,
     exp.Replace: _replace,
+    exp.RegexpLike: _searched(lambda text, pattern, _: text.str.contains(pattern)),
+    exp.RegexpExtract: _searched(lambda text, pattern, node: text.str.extract(pattern, int(node.args["group"].name))),
+    exp.RegexpReplace: _searched(_substituted),
     exp.StrPosition: _found,
     exp.MD5: _call(texts.md5),
     exp.SHA2: _call(texts.sha256),

@@ -16,6 +16,7 @@ from sqlglot import exp
 from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.literals import whole_number
 from towpath.lang.query import WINDOW
+from towpath.lang.regexps import LONGEST_TEXT, regexp
 from towpath.lang.typing import infer
 from towpath.schema import Type
 from towpath.verify.texts import DOUBLE_TEXT, LOWER, UPPER
@@ -270,6 +271,17 @@ def _split_index(render: Renderer, node: SplitIndex) -> str:
     return _let(render(node.this), f"CASE WHEN v <> '' THEN string_split(v, {delimiter})[{place}] END")
 
 
+def _searched(body: str) -> Rule:
+    """`body` is of a text `v`, which is not too long, and a pattern `{p}`."""
+
+    def rule(render: Renderer, node: exp.Expression) -> str:
+        group, given = (node.text(name) for name in ("group", "replacement"))
+        searched = body.format(p=_text(regexp(node.expression.name).text), group=group, given=_text(given))
+        return _let(render(node.this), f"CASE WHEN length(v) <= {LONGEST_TEXT} THEN {searched} END")
+
+    return rule
+
+
 def _trim(render: Renderer, node: exp.Trim) -> str:
     name = {None: "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[node.args.get("position")]
     return f"{name}({render(node.this)}, {_text(SPACES)})"
@@ -393,6 +405,9 @@ RULES: dict[type[exp.Expression], Rule] = {
     Log10: _log10,
     exp.Right: _right,
     exp.Pad: _padded,
+    exp.RegexpLike: _searched("regexp_matches(v, {p})"),
+    exp.RegexpExtract: _searched("CASE WHEN regexp_matches(v, {p}) THEN regexp_extract(v, {p}, {group}) END"),
+    exp.RegexpReplace: _searched("regexp_replace(v, {p}, {given}, 'g')"),
     SplitIndex: _split_index,
     exp.Repeat: lambda render, node: f"repeat({render(node.this)}, {node.args['times'].name})",
     exp.Ln: _ln,
