@@ -59,6 +59,8 @@ class Reject:
     rows: int = 1
 
 
+BROKEN = (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, csv.Error, pa.ArrowException)
+UNREADABLE = (*BROKEN, OSError)
 MIXED_LINE_ENDS = "its lines do not all end like the first one (CR LF, LF or CR): let them all end alike"
 
 
@@ -81,7 +83,7 @@ def read(path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
     try:
         with _database() as database:
             rows, rejects = READERS[form.format](database, path, form)
-    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, csv.Error, pa.ArrowException) as error:
+    except BROKEN as error:
         raise BadFile(_first_line(error)) from error
     except (duckdb.Error, OSError) as error:
         if not Path(path).exists():
@@ -172,6 +174,12 @@ def _header(path: str, form: Form) -> list[str] | None:
         text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
         names = next(csv.reader(text, strict=True), None)
     return None if names is None else [name if name.lower() in wanted else name.strip(" ") for name in names]
+
+
+def missing_columns(path: str, form: Form) -> list[str]:
+    """Columns of the stream that a CSV file with a header does not have. Raises OSError, or what a bad file raises."""
+    names = {name.lower() for name in _header(path, form) or form.schema.names}
+    return [name for name in form.schema.names if name.lower() not in names]
 
 
 def _line_end(path: str) -> str:
