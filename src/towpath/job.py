@@ -143,7 +143,7 @@ class JobText(Settings):
     trigger_ms: Annotated[Milliseconds, Field(gt=0)] = Field(1000, alias="trigger", examples=["1 second"])
     streams: dict[str, Any] = Field(examples=["{clock: {source: {type: rate, rate: 100}}}"])
     nodes: dict[str, Any] | None = None
-    queries: dict[str, Any] | None = None
+    queries: dict[str, Any] | None = Field(None, examples=["{large: SELECT id FROM orders WHERE amount > 400}"])
     queries_folder: Any = None  # read apart too, so that its files are looked at whatever else is wrong
     fragments: Fragments = Field("one_per_query", examples=[CUT])
     carriers: CarrierKinds = Field(CarrierKinds.AUTO, examples=["universal"])
