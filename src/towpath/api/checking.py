@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from towpath.api.steering import control_mistakes
@@ -44,12 +45,13 @@ def _unlike_files(streams: Iterable[StreamDef]) -> Iterator[Mistake]:
         source, stream = definition.source, definition.stream
         if isinstance(source, FilesSource) and source.format == "csv" and source.header and "://" not in source.path:
             types = {column.name: column.type for column in stream.columns}
-            form = Form("csv", arrow_schema(types), stream.time)
-            yield from _missing(f"streams.{stream.name}.schema", Path(source.path), form)
+            form = Form("csv", arrow_schema(types), stream.time, delimiter=source.delimiter)
+            yield from _missing(f"streams.{stream.name}.schema", Path(source.path), source.glob, form)
 
 
-def _missing(where: str, folder: Path, form: Form) -> Iterator[Mistake]:
-    files = [file for file in folder.iterdir() if file.is_file() and not file.name.startswith((".", "_"))]
+def _missing(where: str, folder: Path, glob: str, form: Form) -> Iterator[Mistake]:
+    named = (file for file in folder.iterdir() if fnmatchcase(file.name, glob))
+    files = [file for file in named if file.is_file() and not file.name.startswith((".", "_"))]
     newest = sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)[:LOOKED_AT]
     missing: list[list[str]] = []
     for file in newest:

@@ -146,8 +146,10 @@ def is_native(streams: Sequence[StreamDef]) -> bool:
     sources = [s.source for s in streams if isinstance(s.source, FilesSource)]
     if len(sources) < len(streams) or any(s.format != "parquet" for s in sources):
         return False
+    if any(s.glob != "*" and "://" in s.path for s in sources):
+        return False  # Spark is given the whole folder
     parts = {s.part for s in sources}
-    folders = {(s.path, s.format, s.header, s.part and s.part[0]) for s in sources}
+    folders = {(s.path, s.format, s.header, s.glob, s.part and s.part[0]) for s in sources}
     # One producer writes the folder, so its streams need no aligning; a row belongs to one stream, so parts differ.
     return len(sources) == 1 or (len(folders) == 1 and None not in parts and len(parts) == len(sources))
 
