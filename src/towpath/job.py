@@ -152,7 +152,7 @@ class JobText(Settings):
     streams: dict[str, Any] = Field(examples=["{clock: {source: {type: rate, rate: 100}}}"])
     nodes: dict[str, Any] | None = None
     views: dict[str, Any] | None = None
-    queries: dict[str, Any] | None = None
+    queries: dict[str, Any] | None = Field(None, examples=["{large: SELECT id FROM orders WHERE amount > 400}"])
     queries_folder: Any = None  # read apart too, so that its files are looked at whatever else is wrong
     fragments: Fragments = Field("one_per_query", examples=[CUT])
     carriers: CarrierKinds = Field(CarrierKinds.AUTO, examples=["universal"])

@@ -116,3 +116,11 @@ def test_errors_are_reported_also_while_stderr_is_kept_in_a_file(tmp_path: Path)
     done = subprocess.run([sys.executable, "-c", ERRS, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stderr.endswith(f" ERROR {'the disk is full ' * 10}\n")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("chek", "; did you mean check?"), ("sumbit", "; did you mean submit?"), ("q", ".")]
+)
+def test_a_command_that_there_is_not_is_answered_with_one_that_there_is(word: str, hint: str) -> None:
+    done = CliRunner().invoke(main, [word])
+    assert done.exit_code == 2 and f"No such command '{word}'{hint}" in done.output

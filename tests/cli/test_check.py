@@ -106,3 +106,49 @@ def test_a_missing_job_file_is_reported(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["check", str(tmp_path / "nothing.yaml")])
     assert result.exit_code == 1
     assert "nothing.yaml" in result.stderr
+
+
+ORDERS = """
+streams:
+  orders:
+    source: {type: files, path: ./orders, format: csv}
+    schema: {id: bigint, amount: double, Country: string, at: timestamp}
+    time: at
+queries: {large: SELECT id FROM orders WHERE amount > 1}
+"""
+
+
+def with_orders(folder: Path, *headers: str) -> Result:
+    (folder / "orders").mkdir()
+    for number, header in enumerate(headers):
+        (folder / "orders" / f"{number}.csv").write_text(f"{header}\n1,2,DE,2026-01-01\n")
+    return check(folder, ORDERS)
+
+
+def test_a_column_that_no_file_of_csv_has_is_refused(tmp_path: Path) -> None:
+    done = with_orders(tmp_path, "id,price,country,at", "id,price,at", ".")
+    assert done.exit_code == 1
+    assert f"streams.orders.schema: no file of {tmp_path}/orders has the column amount in its header" in done.output
+    assert "Country" not in done.output  # some file has it, and names do not depend on case
+
+
+def test_files_and_queries_are_reported_together(tmp_path: Path) -> None:
+    (tmp_path / "orders").mkdir()
+    (tmp_path / "orders" / "1.csv").write_text("id,amount,at\n")
+    done = check(tmp_path, ORDERS.replace("amount > 1", "amout > 1"))
+    assert "has the column Country" in done.output and "did you mean amount" in done.output
+
+
+@pytest.mark.parametrize("headers", [(), ("id,amount,country,at",), ("id", "id,amount,country,at"), ("",)])
+def test_files_that_are_as_the_schema_says_are_fine(tmp_path: Path, headers: tuple[str, ...]) -> None:
+    done = with_orders(tmp_path, *headers)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("written", ["store: ./link", "queries: {q: {sql: SELECT id FROM orders, sink: SINK}}"])
+def test_what_leads_into_the_folder_of_a_stream_by_a_link_is_refused(tmp_path: Path, written: str) -> None:
+    (tmp_path / "orders").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "orders")
+    job = ORDERS.partition("queries:")[0] + written.replace("SINK", "{type: parquet, path: ./link}")
+    done = check(tmp_path, job)
+    assert done.exit_code == 1 and "is the folder of the stream orders" in done.output

@@ -83,3 +83,14 @@ def test_late_rows_are_reported_by_stream(by_stream: dict[str, int], unheard: in
 )
 def test_event_times_of_any_calendar(us: int | None, text: str) -> None:
     assert output.event_time(us) == text
+
+
+def test_a_table_in_a_pipe_is_plain_text_however_long_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table("query", "text", title="2 queries")
+    table.add_row("hot", "x" * 1200)
+    table.add_row("colder", "[y]")
+    output.print_data(table, "ok")
+    title, heading, first, second, last = capsys.readouterr().out.splitlines()
+    assert title.strip() == "2 queries"
+    assert heading.split() == ["query", "text"] and first.split() == ["hot", "x" * 1200]
+    assert (second.rstrip(), last) == ("colder  [y]", "ok")

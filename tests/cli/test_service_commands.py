@@ -151,6 +151,22 @@ def test_a_token_file_with_more_than_the_token_is_refused_without_showing_it(sto
     assert "secret" not in done.output
 
 
+def test_the_job_may_stand_in_front(store: Path, tmp_path: Path) -> None:
+    """Where a job file or a store of that name is; else the word is the name of a query."""
+    (tmp_path / "shop.yaml").write_text("store: ./job.store\nstreams: {clock: {source: {type: rate, rate: 1}}}\n")
+    for job in ("shop.yaml", "job.store"):
+        if job == "job.store":
+            (store / "journal.sqlite").touch()
+        done = run("submit", job, "fast", "SELECT value FROM clock WHERE value > 1")
+        assert done.exit_code == 0 and done.output.startswith("fast runs on"), done.output
+        assert run("withdraw", job, "fast").exit_code == 0
+    assert run("submit", "shop.yml", "SELECT value FROM clock").output.startswith("shop.yml runs on")
+    twice = run("submit", "shop.yaml", "fast", "SELECT value FROM clock", "--store", "job.store")
+    assert twice.exit_code == 2 and "name the job once: as the first word (shop.yaml) or by an option" in twice.output
+    nameless = run("submit", "shop.yaml", "SELECT value FROM clock")
+    assert nameless.exit_code == 2 and "got SQL alone: say what the query is called" in nameless.output
+
+
 MISTAKES = [
     (["submit", "bad", "SELECT * FROM clok"], 1, "         ^^^^\n    -> did you mean clock?"),
     (["submit", "q"], 2, "expected NAME and SQL, or files whose names end in .sql"),

@@ -216,3 +216,13 @@ def test_only_the_rows_of_its_part_belong_to_a_stream(
     found = folder(tmp_path, format_, part=part)
     file = found.inspect(str(path))
     assert found.read(file, *ALL).column("k").to_pylist() == keys
+
+
+def test_a_folder_with_a_glob_has_the_files_of_such_names(tmp_path: Path) -> None:
+    for name in ("2026-01.csv", "2026-02.csv", "2025-12.csv", "notes.txt", ".2026-03.csv"):
+        (tmp_path / name).touch()
+    form, streams = Form("csv", SCHEMA, "at"), ((None, "s"),)
+    every, some = (Folder(str(tmp_path), form, streams, None, glob) for glob in ("*", "2026-*.csv"))
+    assert sorted(Path(listed.path).name for listed in some.list()) == ["2026-01.csv", "2026-02.csv"]
+    assert len(list(every.list())) == 4
+    assert every.key != some.key

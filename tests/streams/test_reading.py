@@ -428,3 +428,30 @@ def test_a_column_whose_name_has_blanks_is_found_by_it(tmp_path: Path) -> None:
     path.write_text(f" id,at\n1,{GOOD}\n")
     schema = pa.schema([(" id", pa.int64()), FEW.field("at")])
     assert read(str(path), Form("csv", schema, "at"))[0].column(" id").to_pylist() == [1]
+
+
+def test_csv_of_other_countries(tmp_path: Path) -> None:
+    """By hand: semicolons, words for NULL, and days before months."""
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "s;n;d;at\n"
+        '"a;b";1;1.5;31.12.2026 13:00:01\n'
+        "NA;NA;;01.02.2026 00:00:00\n"
+        "c;2;null;2026-12-31 13:00:00\n"
+        "d;3;2;NA\n"
+        "e;4;2;\n"
+    )
+    form = Form("csv", SCHEMA, "at", delimiter=";", nulls=("NA", "null"), time_format="%d.%m.%Y %H:%M:%S")
+    table, rejects = read(str(path), form)
+    found = table.select(["s", "n", "d", "at"]).to_pylist()
+    moments = [dt.datetime(2026, 12, 31, 13, 0, 1, tzinfo=dt.UTC), dt.datetime(2026, 2, 1, tzinfo=dt.UTC)]
+    assert [tuple(row.values()) for row in found] == [("a;b", 1, 1.5, moments[0]), (None, None, None, moments[1])]
+    assert [reject.line for reject in rejects] == [4, 5, 6]
+    assert [reject.text for reject in rejects] == ["c;2;null;2026-12-31 13:00:00", "d;3;2;NA", "e;4;2;"]
+
+
+def test_a_format_with_an_offset_is_a_moment_of_utc(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("at\n2026-12-31 13:00:00 +0200\n")
+    table, rejects = read(str(path), Form("csv", SCHEMA, "at", time_format="%Y-%m-%d %H:%M:%S %z"))
+    assert table["at"].to_pylist() == [dt.datetime(2026, 12, 31, 11, tzinfo=dt.UTC)] and not rejects

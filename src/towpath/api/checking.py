@@ -2,22 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from towpath.api.steering import control_mistakes
+from towpath.arrow import arrow_schema
 from towpath.config.settings import meant, shown
-from towpath.errors import JobError, Mistake, QueryError
+from towpath.errors import JobError, Mistake, ProblemsError, QueryError
 from towpath.job import Job, QueryDef, load
 from towpath.lang import parse
 from towpath.lang.named_views import tables
 from towpath.lang.query import Query
+from towpath.streams.definition import StreamDef
+from towpath.streams.reading import UNREADABLE, Form, missing_columns
+from towpath.streams.sources import FilesSource
+
+LOOKED_AT = 10  # files of a folder, the newest
 
 
 def check(job: Job | str | Path) -> dict[str, Query]:
     """The queries of a job, checked without running anything. Raises JobError or QueryError with every mistake."""
-    return parse_all(job if isinstance(job, Job) else load(Path(job)))
+    job = job if isinstance(job, Job) else load(Path(job))
+    files = list(_unlike_files(job.streams.values()))
+    try:
+        queries = parse_all(job)
+    except ProblemsError as error:
+        if files:
+            raise JobError("the files of streams and the queries have mistakes:", [*files, *error.problems]) from None
+        raise
+    if files:
+        raise JobError("the files of streams are not what the job says:", files)
+    return queries
+
+
+def _unlike_files(streams: Iterable[StreamDef]) -> Iterator[Mistake]:
+    """Columns that no file of a folder of CSV has: they would be NULL in every row.
+
+    Only who asks hears of it. A job that runs goes on, since files that have them may come.
+    """
+    for definition in streams:
+        source, stream = definition.source, definition.stream
+        if isinstance(source, FilesSource) and source.format == "csv" and source.header and "://" not in source.path:
+            types = {column.name: column.type for column in stream.columns}
+            form = Form("csv", arrow_schema(types), stream.time, delimiter=source.delimiter)
+            yield from _missing(f"streams.{stream.name}.schema", Path(source.path), source.glob, form)
+
+
+def _missing(where: str, folder: Path, glob: str, form: Form) -> Iterator[Mistake]:
+    named = (file for file in folder.iterdir() if fnmatchcase(file.name, glob))
+    files = [file for file in named if file.is_file() and not file.name.startswith((".", "_"))]
+    newest = sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)[:LOOKED_AT]
+    missing: list[list[str]] = []
+    for file in newest:
+        with suppress(*UNREADABLE):  # what is bad about a file is said where it is refused
+            missing.append(missing_columns(str(file), form))
+    for column in missing[0] if missing else ():
+        if all(column in others for others in missing):
+            message = f"no file of {folder} has the column {column} in its header; looked into {newest[0].name}"
+            more = f" and {len(newest) - 1} more" if len(newest) > 1 else ""
+            yield Mistake(where, message + more, "remove it from the schema, or spell it as the files do")
 
 
 def parse_all(job: Job) -> dict[str, Query]:

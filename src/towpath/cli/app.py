@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import logging
 
@@ -12,6 +13,7 @@ from towpath.cli.failures import GuardedGroup
 from towpath.cli.output import MESSAGES
 
 COMMANDS = (
+    "init",
     "check",
     "explain",
     "run",
@@ -52,6 +54,15 @@ class _Commands(GuardedGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return command(cmd_name) if cmd_name in COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        close = difflib.get_close_matches(name, COMMANDS, n=1)
+        if name in COMMANDS or not close:
+            return super().resolve_command(ctx, args)
+        raise click.UsageError(f"No such command {name!r}; did you mean {close[0]}?", ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.epilog = "\b\n" + "\n".join(command(name).epilog or "" for name in COMMANDS)

@@ -28,11 +28,11 @@ def command(job_file: Path, as_json: bool) -> None:
     Every mistake is reported at once, and the exit code is then 1.
     """
     from towpath import job
-    from towpath.api.checking import parse_all
+    from towpath.api import checking
 
     with working(f"checking {job_file}"):
         checked = job.load(job_file)
-        queries = parse_all(checked)
+        queries = checking.check(checked)
     if as_json:
         print_json(_report(checked.catalog, queries))
     else:

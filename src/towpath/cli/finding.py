@@ -49,6 +49,19 @@ class Found:
         return read_token(self.token_file)
 
 
+def leading_job(words: tuple[str, ...], found: Found) -> tuple[tuple[str, ...], Found]:
+    """The same with the job taken from the front of the words, if they begin with a job file or a store."""
+    if len(words) < 2 or not _is_job(Path(words[0])):
+        return words, found
+    if found != Found():
+        raise click.UsageError(f"name the job once: as the first word ({words[0]}) or by an option")
+    return words[1:], Found(job=Path(words[0]))
+
+
+def _is_job(path: Path) -> bool:
+    return (path.suffix in (".yaml", ".yml") and path.is_file()) or (path / "journal.sqlite").is_file()
+
+
 def store_of(job: Path) -> Path:
     """The store of a job file; a store is its own."""
     if job.is_dir():

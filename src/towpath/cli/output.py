@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console, RenderableType
+from rich.table import Table
 
 from towpath.api.figures import CarrierFigures
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from towpath.placement.problem import Problem
 
 MESSAGES = Console(stderr=True, highlight=False, markup=False)
+WIDEST = 1_000_000  # of a line in a pipe: nothing is broken
 PATIENCE_S = 2.0  # what takes longer says so
 
 _ASKED, _ANSWERED = "towpath.json_asked", "towpath.json_answered"
@@ -99,12 +101,23 @@ def print_json(value: Any) -> None:
 
 
 def print_data(*parts: RenderableType) -> None:
-    """Prints text and tables to stdout. Into a pipe or a file, a table takes the width it needs."""
+    """Prints text and tables to stdout. Into a pipe or a file, a table takes the width it needs, and has no lines."""
     console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = 1000
     for part in parts:
+        if console.is_terminal:
+            console.print(part)
+        else:
+            click.echo(_plain(part))
+
+
+def _plain(part: RenderableType) -> str:
+    """Columns with at least two blanks between them, and nothing behind the last."""
+    if isinstance(part, Table):
+        part.box, part.pad_edge = None, False
+    console = Console(highlight=False, markup=False, width=WIDEST)
+    with console.capture() as captured:
         console.print(part)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 @contextmanager

@@ -226,7 +226,7 @@ def _line(state: str, figures: Figures) -> str:
         f"{state}: {figures.queries:,} queries in {len(figures.running)} carriers, "
         f"{figures.rows_per_s:,.0f} rows/s in, {figures.results_per_s:,.0f} results/s, "
         f"trigger {seconds_text(figures.trigger_s)}, event time {event_time(figures.event_us)}, "
-        f"{late_text(figures.late, figures.late_by_stream, figures.unheard)}, {figures.rejected:,} rejected"
+        f"{late_text(figures.late, {}, 0)}, {figures.rejected:,} rejected"
     )
 
 

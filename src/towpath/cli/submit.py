@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from towpath.cli.finding import Found, commands_service
+from towpath.cli.finding import Found, commands_service, leading_job
 from towpath.cli.output import counted, event_time, json_option, print_json, working
 from towpath.errors import StoreError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("submit", epilog='Example: towpath submit hot "SELECT auction, price FROM bids WHERE price > 900"')
-@click.argument("words", metavar="NAME SQL | FILE.sql...", nargs=-1, required=True)
+@click.argument("words", metavar="[JOB] NAME SQL | FILE.sql...", nargs=-1, required=True)
 @click.option("--node", help="Where they begin.  [default: wherever they can be shared]")
 @click.option("--sink", "sink", metavar="KEY=VALUE", multiple=True, help="As in a job file: type=parquet, path=./out.")
 @click.option(
@@ -38,6 +38,7 @@ def command(
 
     A query that runs under the same name is replaced. All are taken in, or none with everything that is wrong.
     """
+    words, found = leading_job(words, found)
     settings: dict[str, Any] = {"from": start}
     if node is not None:
         settings["node"] = node
@@ -64,6 +65,8 @@ def _begins(query: QueryStatus) -> str:
 def _texts(words: tuple[str, ...]) -> dict[str, str]:
     if all(word.endswith(".sql") for word in words):
         return {Path(word).stem: _read(Path(word)) for word in words}
+    if len(words) == 1 and " " in words[0].strip():
+        raise click.UsageError("expected NAME and SQL, got SQL alone: say what the query is called, in front of it")
     if len(words) != 2:
         raise click.UsageError("expected NAME and SQL, or files whose names end in .sql")
     name, text = words

@@ -91,6 +91,13 @@ class ConnectNode(Settings):
         pairs = (text.partition("=") for text in self.address.partition("/;")[2].split(";") if text)
         return {key: unquote(value) for key, _, value in pairs}
 
+    @field_validator("token_file")
+    @classmethod
+    def _is_there(cls, file: str | None) -> str | None:
+        if file is not None and not Path(file).is_file():
+            raise refusal(f"expected a file with the token, and {file} is none", "a path is relative to the job file")
+        return file
+
     @field_validator("address")
     @classmethod
     def _is_an_address(cls, address: str) -> str:

@@ -205,12 +205,28 @@ def _located(value: object, info: ValidationInfo) -> object:
     return value if "://" in value else str((folder / os.path.expanduser(value)).resolve())
 
 
+# What other systems call types that we have; `decimal` and `float` are doubles here.
+_OTHER_NAMES = {
+    Type.BOOLEAN: "bool",
+    Type.INT: "integer int4 int32 smallint tinyint short byte int2 int8 int16 mediumint",
+    Type.BIGINT: "long int64 bigserial",
+    Type.DOUBLE: "float real double precision decimal numeric number float4 float8 float32 float64 money",
+    Type.STRING: "varchar text char character nvarchar str utf8 uuid json",
+    Type.TIMESTAMP: "timestamp datetime timestamptz timestamp_ntz timestamp_ltz timestamp_ms datetime64",
+    Type.DATE: "date32",
+}
+
+
 def _column_type(value: object) -> Type:
+    name = str(value).lower().strip()
     try:
-        return Type(str(value).lower())
+        return Type(name)
     except ValueError:
         known = [t.value for t in Type]
-        raise refusal(f"{shown(value)} is not a known type of a column", meant(str(value), known)) from None
+        word = name.partition("(")[0].split()[:1]
+        same = next((t.value for t, names in _OTHER_NAMES.items() if word and word[0] in names.split()), None)
+        hint = f"write {same}; known: {listed(known)}" if same else meant(name, known)
+        raise refusal(f"{shown(value)} is not a known type of a column", hint) from None
 
 
 ColumnType = Annotated[Type, BeforeValidator(_column_type)]

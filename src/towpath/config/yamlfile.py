@@ -171,6 +171,27 @@ def _place(mark: yaml.Mark | None) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
 
 
+def _joined(node: yaml.MappingNode, where: str) -> Iterator[Mistake]:
+    """Puts texts together again that a comma has cut: `{sql: SELECT a, b FROM s}` has the keys `sql` and `b FROM s`."""
+    kept: list[tuple[yaml.Node, yaml.Node]] = []
+    cut: set[int] = set()
+    for key, value in node.value:
+        # A key without a colon, and so without a value.
+        alone = isinstance(value, yaml.ScalarNode) and value.start_mark.index == key.end_mark.index
+        before = kept[-1][1] if kept else None
+        if alone and isinstance(key, yaml.ScalarNode) and isinstance(before, yaml.ScalarNode) and not before.style:
+            before.value, before.tag = f"{before.value}, {key.value}", _TEXT
+            cut.add(len(kept) - 1)
+        else:
+            kept.append((key, value))
+    for number in sorted(cut):
+        key, value = kept[number]
+        place = f"{where}.{key.value}" if where else key.value
+        message = f"a comma within {{ }} ends a value, in line {value.start_mark.line + 1}"
+        yield Mistake(place, message, f'put it in quotes: {key.value}: "{value.value}"')
+    node.value = kept
+
+
 def _plain(node: yaml.Node, where: str, seen: set[int], strange: list[Mistake]) -> Iterator[Mistake]:
     """Make texts of keys (`on` and `2024` are names here) and dates, and yield the keys that come twice.
 
@@ -192,6 +213,8 @@ def _plain(node: yaml.Node, where: str, seen: set[int], strange: list[Mistake]) 
     if not isinstance(node, yaml.MappingNode):
         return
     lines: dict[str, int] = {}
+    if node.flow_style:
+        yield from _joined(node, where)
     for key, value in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):

@@ -61,6 +61,11 @@ def moment(text: str, to: Type) -> str | None:
         return None
 
 
+def text_in_quotes(text: str) -> str:
+    """As it is written in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def moment_example(to: Type) -> str:
     return "2026-01-31" if to is Type.DATE else "2026-01-31 12:00:00"
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from towpath.lang.budget import Budget
 from towpath.lang.functions import CHANGING, changing, did_you_mean
-from towpath.lang.literals import is_string
+from towpath.lang.literals import is_string, text_in_quotes
 from towpath.lang.query import WINDOW, Input
 from towpath.lang.translate import Resolve, Translator
 from towpath.lang.typing import Typer, Unknown
@@ -171,6 +171,8 @@ class Scope:
         known = [name for s in among for name in s.columns or ()]
         where = " or ".join(s.alias for s in among if s.alias) or "the derived table"
         hint = did_you_mean(node.name, known) or f"the columns are {', '.join(known)}"
+        if node.this.args.get("quoted") and not did_you_mean(node.name, known):
+            hint = f"a text is in single quotes: {text_in_quotes(node.name)}; double quotes are for names"
         self._problems.add(node, f"{node.name} is not a column of {where}", hint)
         return Unknown()
 

@@ -150,7 +150,7 @@ class _Rewriter:
             if call.name.lower() in _NO_CALLS:
                 problems.add(call, f"{call.name} is not supported", _NO_CALLS[call.name.lower()])
         keys = [key for key in _group(self._select) if isinstance(key, exp.Anonymous) and key.name.lower() in _CALLS]
-        if len(problems):
+        if len(problems) or not sources:  # that a FROM is missing is said where inputs are read
             return
         if not keys:
             hint = _UPDATES + "a window function stands in GROUP BY, or in FROM"

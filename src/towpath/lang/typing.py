@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from towpath.errors import Mistake, QueryError
 from towpath.lang.functions import BOOLEAN, FUNCTIONS, INTEGER, MOMENT, NUMBER, ORDERED, STRING, OperandKind, Signature
-from towpath.lang.literals import is_constant, number_type, type_of_name, whole_number
+from towpath.lang.literals import is_constant, is_string, number_type, text_in_quotes, type_of_name, whole_number
 from towpath.lang.query import WINDOW
 from towpath.lang.show import expression_text
 from towpath.schema import Type
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 ColumnType = Callable[[str, str], Type]  # (alias, column name)
 ReportMistake = Callable[[exp.Expression, str, str], None]  # (where, message, hint)
@@ -213,7 +216,7 @@ class Typer:
             right = self.of(other)
             if left and right and widest((left, right)) is None:
                 message = f"cannot compare {self._text(first)}, {a(left)}, with {self._text(other)}, {a(right)}"
-                self._report(node, message, "make them alike with CAST")
+                self._report(node, message, _alike(first, left, other, right))
         return left
 
     def _is_null(self, node: exp.Expression) -> Type:
@@ -299,3 +302,14 @@ and `Var` is the name of a unit of time."""
 def outside(expr: exp.Expression) -> exp.Expr | None:
     """The first node that a checked tree must not hold."""
     return next((node for node in expr.walk() if type(node) not in ALLOWED), None)
+
+
+def _alike(first: exp.Expression, left: Type, other: exp.Expression, right: Type) -> str:
+    """How two values of different types can be compared."""
+    for text, type_ in ((first, right), (other, left)):
+        if is_string(text) and type_.numeric and _NUMBER.fullmatch(text.name):
+            return f"a number has no quotes: {text.name}"
+    for number, type_ in ((first, right), (other, left)):
+        if isinstance(number, exp.Literal) and not number.is_string and type_ is Type.STRING:
+            return f"a text is in single quotes: {text_in_quotes(number.name)}"
+    return "make them alike with CAST"

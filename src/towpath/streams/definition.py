@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -145,8 +146,10 @@ def is_native(streams: Sequence[StreamDef]) -> bool:
     sources = [s.source for s in streams if isinstance(s.source, FilesSource)]
     if len(sources) < len(streams) or any(s.format != "parquet" for s in sources):
         return False
+    if any(s.glob != "*" and "://" in s.path for s in sources):
+        return False  # Spark is given the whole folder
     parts = {s.part for s in sources}
-    folders = {(s.path, s.format, s.header, s.part and s.part[0]) for s in sources}
+    folders = {(s.path, s.format, s.header, s.glob, s.part and s.part[0]) for s in sources}
     # One producer writes the folder, so its streams need no aligning; a row belongs to one stream, so parts differ.
     return len(sources) == 1 or (len(folders) == 1 and None not in parts and len(parts) == len(sources))
 
@@ -170,13 +173,13 @@ class ReadFolders:
     """The folders that streams read. What towpath writes into one of them would be taken for rows."""
 
     def __init__(self, streams: Mapping[str, StreamDef]) -> None:
-        read = [(PurePath(d.source.path), name) for name, d in streams.items() if isinstance(d.source, FilesSource)]
+        read = [(_real(d.source.path), name) for name, d in streams.items() if isinstance(d.source, FilesSource)]
         self._readers = {folder: name for folder, name in reversed(read)}
         self._inside = {around: folder for folder in reversed(self._readers) for around in folder.parents}
 
     def overlap(self, where: str, what: str, path: str) -> Iterator[Mistake]:
         """The problem of a folder that is to be written to and lies in one that is read, or around it."""
-        written = PurePath(path)
+        written = _real(path)
         hint = "choose another folder: rows that come and results are to be apart"
         if written in self._readers:
             message = f"the {what} {path} is the folder of the stream {self._readers[written]}"
@@ -190,6 +193,11 @@ class ReadFolders:
         if inside is not None:
             message = f"the folder of the stream {self._readers[inside]}, {inside}, lies in the {what} {path}"
             yield Mistake(where, message, hint)
+
+
+def _real(path: str) -> PurePath:
+    """Where a path leads, also by links."""
+    return PurePath(path if "://" in path else os.path.realpath(path))
 
 
 def members(key: str) -> list[tuple[str, int | None]]:

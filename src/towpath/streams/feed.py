@@ -287,9 +287,17 @@ def folders(streams: Sequence[dict[str, Any]], schema: pa.Schema, time: str) -> 
 
 def _folder(streams: Sequence[dict[str, Any]], schema: pa.Schema, time: str) -> Folder:
     source, part = streams[0]["source"], streams[0].get("part")
-    form = Form(source["format"], schema, time, source.get("header", True))
+    form = Form(
+        source["format"],
+        schema,
+        time,
+        source.get("header", True),
+        source.get("delimiter", ","),
+        tuple(source.get("nulls", ())),
+        source.get("time_format"),
+    )
     values = [(stream["part"][1] if part else None, stream["name"]) for stream in streams]
-    return Folder(source["path"], form, tuple(values), part[0] if part else None)
+    return Folder(source["path"], form, tuple(values), part[0] if part else None, source.get("glob", "*"))
 
 
 def _schema(spec: dict[str, Any]) -> pa.Schema:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from shutil import copyfileobj
 from typing import NamedTuple
@@ -53,6 +54,7 @@ class Folder:
     form: Form
     streams: tuple[tuple[str | None, str], ...]  # value and name
     part: str | None = None
+    glob: str = "*"
 
     @property
     def key(self) -> str:
@@ -60,8 +62,10 @@ class Folder:
         form = self.form
         columns = [(field.name, str(field.type)) for field in form.schema]
         ordered = columns if form.format == "csv" and not form.header else sorted(columns)
-        said = json.dumps([self.path, form.format, form.header, form.time, self.part, ordered])
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        said = [self.path, form.format, form.header, form.time, self.part, ordered]
+        more = [form.delimiter, form.nulls, form.time_format, self.glob]
+        usual = more == [",", (), None, "*"]  # such a folder keeps the key that it had before there was more to say
+        return hashlib.sha256(json.dumps(said if usual else said + more).encode()).hexdigest()[:16]
 
     def list(self) -> Iterator[Listed]:
         """The files there are now, and folders, which are not read.
@@ -70,7 +74,7 @@ class Folder:
         """
         filesystem, root = self._filesystem()
         for info in filesystem.get_file_info(pa.fs.FileSelector(root, allow_not_found=True)):
-            if not info.base_name.startswith((".", "_")):
+            if not info.base_name.startswith((".", "_")) and fnmatchcase(info.base_name, self.glob):
                 is_file = info.type == pa.fs.FileType.File
                 yield Listed((info.mtime_ns or 0) if is_file else 0, info.path, info.size if is_file else None)
 

@@ -59,6 +59,8 @@ class Reject:
     rows: int = 1
 
 
+BROKEN = (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, csv.Error, pa.ArrowException)
+UNREADABLE = (*BROKEN, OSError)
 MIXED_LINE_ENDS = "its lines do not all end like the first one (CR LF, LF or CR): let them all end alike"
 
 
@@ -69,7 +71,10 @@ class Form:
     format: str
     schema: pa.Schema
     time: str
-    header: bool = True  # of CSV
+    header: bool = True  # this and all that follow: of CSV
+    delimiter: str = ","
+    nulls: tuple[str, ...] = ()  # beside nothing at all
+    time_format: str | None = None
 
     @property
     def types(self) -> dict[str, str]:
@@ -81,7 +86,7 @@ def read(path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
     try:
         with _database() as database:
             rows, rejects = READERS[form.format](database, path, form)
-    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, csv.Error, pa.ArrowException) as error:
+    except BROKEN as error:
         raise BadFile(_first_line(error)) from error
     except (duckdb.Error, OSError) as error:
         if not Path(path).exists():
@@ -138,17 +143,20 @@ def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tup
     if names is None:
         return form.schema.empty_table(), []
     places = _places(names, form)
-    types = {place: form.types[column] for column, place in places.items()}
+    # DuckDB knows formats of timestamps without a zone only; they are in UTC, as everywhere.
+    plain = {"TIMESTAMPTZ": "TIMESTAMP"} if form.time_format else {}
+    found = {column: plain.get(type_, type_) for column, type_ in form.types.items()}
+    types = {place: found[column] for column, place in places.items()}
     columns = {f"c{n}": types.get(n, "VARCHAR") for n in range(len(names))}
     source = (
         f"read_csv({_text(_literally(path))}, auto_detect = false, header = {str(form.header).lower()}, "
-        f"delim = ',', quote = '\"', escape = '\"', columns = {_struct(columns)}, store_rejects = true, "
-        f"new_line = {_text(_line_end(path))}, "
+        f"delim = {_text(form.delimiter)}, quote = '\"', escape = '\"', columns = {_struct(columns)}, "
+        f"store_rejects = true, new_line = {_text(_line_end(path))}, {_nulls(form)}{_time_format(form)}"
         f"force_not_null = ['c{places[form.time]}'])"
     )
     # DuckDB refuses only for columns that are asked for, so all of the stream's are, always. And it counts the columns
     # of force_not_null among those that are asked for, so all that stand before the event time are, too.
-    outputs = _outputs(form, {column: f"c{place}" for column, place in places.items()})
+    outputs = _outputs(form, {column: f"c{place}" for column, place in places.items()}, found)
     others = "".join(f", c{n}" for n in range(places[form.time]) if n not in types)
     rows = database.sql(f"SELECT {outputs}{others} FROM {source}").to_arrow_table().select(form.schema.names)
     refused = database.execute(
@@ -162,6 +170,15 @@ def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tup
     return rows, rejects
 
 
+def _nulls(form: Form) -> str:
+    words = ", ".join(map(_text, ("", *form.nulls)))
+    return f"nullstr = [{words}], " if form.nulls else ""
+
+
+def _time_format(form: Form) -> str:
+    return f"timestampformat = {_text(form.time_format)}, " if form.time_format else ""
+
+
 def _header(path: str, form: Form) -> list[str] | None:
     """The names in the first line; None if the file is empty.
 
@@ -170,8 +187,14 @@ def _header(path: str, form: Form) -> list[str] | None:
     wanted = {name.lower() for name in form.schema.names}
     with _opened(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
-        names = next(csv.reader(text, strict=True), None)
+        names = next(csv.reader(text, strict=True, delimiter=form.delimiter), None)
     return None if names is None else [name if name.lower() in wanted else name.strip(" ") for name in names]
+
+
+def missing_columns(path: str, form: Form) -> list[str]:
+    """Columns of the stream that a CSV file with a header does not have. Raises OSError, or what a bad file raises."""
+    names = {name.lower() for name in _header(path, form) or form.schema.names}
+    return [name for name in form.schema.names if name.lower() not in names]
 
 
 def _line_end(path: str) -> str:
@@ -212,7 +235,7 @@ def _endless_lines(path: str, form: Form, rejects: Sequence[Reject], endless: pa
     """Where these rows are: DuckDB says it only of rows that it refuses itself."""
     with _opened(path) as file:
         lines = list(io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline=""))
-    records, begin, texts = csv.reader(lines), 1, {}
+    records, begin, texts = csv.reader(lines, delimiter=form.delimiter), 1, {}
     for record in records:
         if record:
             texts[begin] = "".join(lines[begin - 1 : records.line_num]).strip("\r\n")

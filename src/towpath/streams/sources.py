@@ -12,6 +12,7 @@ from towpath.config.kafka import KafkaOptions, Servers, Topic
 from towpath.config.settings import Duration, Instant, Location, Number, Settings, Whole, refusal, shown
 from towpath.schema import Column, Type
 from towpath.streams.registry import generator
+from towpath.streams.timeformat import time_format_fault
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 
@@ -49,7 +50,11 @@ class FilesSource(Settings):
     type: Literal["files"]
     path: Location = Field(examples=["./bids"])
     format: Literal["parquet", "csv", "json"] = Field(examples=["parquet"])
-    header: bool = True  # of CSV
+    header: bool = True  # this and the next three: of CSV
+    delimiter: str = Field(",", examples=['";"'])
+    nulls: list[str] = Field([], examples=["[NA, null]"])  # beside nothing at all
+    time_format: str | None = Field(None, examples=['"%d.%m.%Y %H:%M:%S"'])
+    glob: str = Field("*", min_length=1, examples=['"*.csv"'])
     where: Where = None
 
     @field_validator("path")
@@ -66,6 +71,28 @@ class FilesSource(Settings):
         if info.data.get("format", "csv") != "csv":
             raise refusal(f"a {info.data['format']} file has no header line", "remove it, or set format: csv")
         return header
+
+    @field_validator("delimiter", "nulls", "time_format")
+    @classmethod
+    def _is_of_csv(cls, value: object, info: ValidationInfo) -> object:
+        if info.data.get("format", "csv") != "csv":
+            raise refusal(f"{info.field_name} is for csv files, not for {info.data['format']}", "remove it")
+        return value
+
+    @field_validator("delimiter")
+    @classmethod
+    def _divides(cls, delimiter: str) -> str:
+        if len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in '"\r\n\0\\':
+            raise refusal(f"expected one sign, got {shown(delimiter)}", 'write it like ";" or "|"; "\\t" is a tab')
+        return delimiter
+
+    @field_validator("time_format")
+    @classmethod
+    def _is_a_format(cls, format_: str | None) -> str | None:
+        wrong = None if format_ is None else time_format_fault(format_)
+        if wrong:
+            raise refusal(f"{shown(format_)} is no format of times: {wrong}", 'write it like "%d.%m.%Y %H:%M:%S"')
+        return format_
 
     @property
     def part(self) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from towpath.errors import RuntimeFailure, StoreError
-from towpath.lab.bench.apart import apart
+from towpath.lab.bench.apart import apart, new_log
 from towpath.lab.bench.steps import Say
 
 
@@ -47,3 +47,13 @@ def test_a_failure_is_reported_in_one_line(measure: object, message: str, tmp_pa
     with pytest.raises(RuntimeFailure, match=message) as caught:
         apart(measure, log=tmp_path / "log", say=lambda text: None)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
+
+
+def test_the_log_has_a_name_that_nobody_knows_before() -> None:
+    logs = [new_log(), new_log()]
+    try:
+        assert logs[0] != logs[1]
+        assert {log.stat().st_mode & 0o777 for log in logs} == {0o600}
+    finally:
+        for log in logs:
+            log.unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import tempfile
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -35,6 +36,13 @@ def apart(measure: Callable[..., Result], *arguments: object, log: Path, say: Sa
     finally:
         process.join(TIME_TO_STOP_S)
         process.kill()
+
+
+def new_log() -> Path:
+    """A file of a name that nobody knows before: whoever does could have it lead elsewhere, or read it."""
+    handle, path = tempfile.mkstemp(prefix="towpath-bench-", suffix=".log")
+    os.close(handle)
+    return Path(path)
 
 
 def _heard(pipe: Connection, say: Say, log: Path) -> object:

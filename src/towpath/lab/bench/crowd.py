@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from towpath.lab.bench import MIXED_KINDS, mixed, shared
-from towpath.lab.bench.apart import apart
+from towpath.lab.bench.apart import apart, new_log
 from towpath.lab.bench.quiet import Company, watched
 from towpath.lab.bench.sharing import RATE, ReportStep
 from towpath.lab.bench.steps import Pace, Say, observe
@@ -69,7 +66,7 @@ class CrowdReport:
 
 
 def run(plan: CrowdPlan, report: ReportStep) -> CrowdReport:
-    log = Path(tempfile.gettempdir()) / f"towpath-bench-{os.getpid()}.log"
+    log = new_log()
     with watched() as watch:
         crowds = [
             apart(measure, plan, n, log=log, say=partial(report, f"{n:,} queries", "towpath")) for n in plan.queries

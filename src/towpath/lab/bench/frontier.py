@@ -6,7 +6,6 @@ start; the start is measured by itself. Plain Spark runs the same queries, as ma
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from towpath.api.running import Towpath, start
 from towpath.lab.bench import mixed, plain, shared
-from towpath.lab.bench.apart import apart
+from towpath.lab.bench.apart import apart, new_log
 from towpath.lab.bench.feeder import write
 from towpath.lab.bench.quiet import Company, watched
 from towpath.lab.bench.sharing import RATE, ReportStep
@@ -86,7 +85,7 @@ class FrontierReport:
 
 
 def run(plan: FrontierPlan, report: ReportStep) -> FrontierReport:
-    log = Path(tempfile.gettempdir()) / f"towpath-bench-{os.getpid()}.log"
+    log = new_log()
     points = []
     with watched() as watch:
         for system, measure, numbers in (("plain", of_plain, plan.plain), ("towpath", of_towpath, plan.towpath)):

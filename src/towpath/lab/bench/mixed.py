@@ -7,14 +7,11 @@ hand.
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -22,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from towpath.lab.bench import MIXED_KINDS, plain, shared
-from towpath.lab.bench.apart import apart
+from towpath.lab.bench.apart import apart, new_log
 from towpath.lab.bench.plain import SETTINGS, SparkSetting
 from towpath.lab.bench.quiet import Company, watched
 from towpath.lab.bench.sharing import RATE, ReportStep
@@ -272,7 +269,7 @@ def run(plan: MixedPlan, report: ReportStep) -> MixedReport:
 
 
 def _measure_all(plan: MixedPlan, report: ReportStep) -> tuple[Limit, Limit, ColdStart, LateSubmission]:
-    log = Path(tempfile.gettempdir()) / f"towpath-bench-{os.getpid()}.log"
+    log = new_log()
     say = partial(report, "mixed", "plain")
     theirs = apart(plain_limit, plan, log=log, say=say)
     say(str(theirs))

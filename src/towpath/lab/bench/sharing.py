@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from towpath.lab.bench import plain, shared, single, submission
-from towpath.lab.bench.apart import apart
+from towpath.lab.bench.apart import apart, new_log
 from towpath.lab.bench.plain import SETTINGS, SparkSetting
 from towpath.lab.bench.quiet import Company, watched
 from towpath.lab.bench.single import Backlog, Single
@@ -119,7 +117,7 @@ def run(plan: SharingPlan, report: ReportStep) -> SharingReport:
 def _measure_all(
     plan: SharingPlan, report: ReportStep
 ) -> tuple[dict[str, Comparison], dict[str, Single], LateSubmission]:
-    log = Path(tempfile.gettempdir()) / f"towpath-bench-{os.getpid()}.log"
+    log = new_log()
     comparisons, singles = {}, {}
     for kind in plan.kinds:
         comparisons[kind] = _compare(kind, plan, log, report)
