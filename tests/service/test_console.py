@@ -68,6 +68,13 @@ def test_a_wrong_token_is_refused(http: httpx2.Client, served: Served, token: st
     assert answer.status_code in {400, 401} and "set-cookie" not in answer.headers
 
 
+@pytest.mark.parametrize(
+    "body", [b'{"token": "' + b"x" * 5000 + b'"}', iter([b'{"token": "x"}'])], ids=["long", "chunks"]
+)
+def test_who_is_not_known_sends_no_more_than_a_token(http: httpx2.Client, served: Served, body: Any) -> None:
+    assert http.post("/console/session", content=body, headers={"Origin": served.address}).status_code == 413
+
+
 def test_a_session_is_a_cookie_that_scripts_and_other_sites_do_not_get(http: httpx2.Client, served: Served) -> None:
     answer = http.post("/console/session", json={"token": served.token}, headers={"Origin": served.address})
     cookie = answer.headers["set-cookie"]
