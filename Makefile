@@ -12,7 +12,7 @@ SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-live test-long test-chaos test-mutants lint bench lock clean
+.PHONY: help setup demo test test-quick test-live test-long test-chaos test-console test-mutants lint bench console lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,13 +32,13 @@ demo: setup ## Run towpath on a generated market and check its answers
 	@$(WITH_JAVA) $(BIN)/towpath demo
 
 test: setup ## Run the tests, without those that need several processes or take long
-	@$(WITH_JAVA) $(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations=20 -m "not live and not long and not chaos"
+	@$(WITH_JAVA) $(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations=20 -m "not live and not long and not chaos and not console"
 
 # What is simulated, measured or tried in every order takes long and depends on no version of Python: `make test` has it.
 LABORATORY := lab placement planners policies problems
 
 test-quick: $(INSTALLED) ## Run the tests that start no Spark, also with another Python: VENV=.venv-3.13 PYTHON=python3.13
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not spark and not live and not long and not chaos" -p no:cacheprovider \
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not spark and not live and not long and not chaos and not console" -p no:cacheprovider \
 		$(LABORATORY:%=--ignore=tests/%) --ignore=tests/control/test_fence_model.py
 
 test-live: setup ## Run the tests with Spark Connect endpoints, Kafka and the service, and others that take long
@@ -46,6 +46,13 @@ test-live: setup ## Run the tests with Spark Connect endpoints, Kafka and the se
 
 test-chaos: setup ## Run jobs while nodes and controllers are killed, paused and starved (TOWPATH_CHAOS=200 schedules)
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m chaos --timeout=600
+
+# Playwright is not among what `make setup` installs: 40 MB that only these tests need.
+test-console: setup ## Run the tests of the web console in a browser; installs Playwright and Chromium. Pictures: build/console
+	@scripts/console.sh packages
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) --editable '.[browser]'
+	@chromium="$$(scripts/chromium.sh)" && export TOWPATH_CHROMIUM="$$chromium" && \
+		$(WITH_JAVA) $(BIN)/python -m pytest -m console --durations=10
 
 test-long: setup ## Run the long tests only
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m long --timeout=7200
@@ -61,6 +68,9 @@ lint: $(INSTALLED) ## Check style, types and layers
 
 bench: setup ## Measure what sharing brings
 	@$(WITH_JAVA) $(BIN)/towpath bench sharing
+
+console: ## Build the pages of the web console into the package, from console/ (needs Node.js; users do not)
+	@scripts/console.sh build
 
 lock: ## Pin the newest packages that pyproject.toml allows in requirements-dev.lock
 	@scripts/lock.sh $(LOCK)

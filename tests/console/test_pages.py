@@ -242,6 +242,7 @@ def test_ten_thousand_queries_stay_smooth(
         page.fill("input[type=search]", "")
         page.wait_for_selector("text=10,000 queries")
         took |= page.evaluate(SCROLLED)
+        page.wait_for_selector(".grid-row.coming", state="detached")
         shot(page, "ten-thousand")
         page.goto(f"{served.address}/#/map")
         wait_until(page, "window.towpathMap?.where('node left')")

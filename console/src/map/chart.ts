@@ -24,6 +24,7 @@ interface Handlers {
 }
 
 const DASH_MS = 60;
+const NARROW = 520; // pixels: below, streams are above the nodes and not beside them
 
 export class Chart {
   private readonly cy: Core;
@@ -65,7 +66,7 @@ export class Chart {
   /** Draws what there is now; what has not changed stays where it is. */
   draw(shown: Shown): void {
     this.shown = shown;
-    const wanted = new Map(elements(shown, this.place.clientWidth < 700, this.mayMove).map((element) => [element.data.id!, element]));
+    const wanted = new Map(elements(shown, this.place.clientWidth < NARROW, this.mayMove).map((element) => [element.data.id!, element]));
     const before = this.shape;
     this.cy.batch(() => {
       this.cy.elements().forEach((element) => {
@@ -89,7 +90,7 @@ export class Chart {
 
   fit(): void {
     this.cy.resize();
-    this.cy.fit(this.cy.nodes(), 28);
+    this.cy.fit(this.cy.nodes(), 24);
     if (this.cy.zoom() > 1.2) {
       this.cy.zoom(1.2);
       this.cy.center(this.cy.nodes());

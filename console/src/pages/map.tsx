@@ -91,24 +91,26 @@ function Canvas({ inside, chosen, choose }: Choice & { inside: CarrierFragments[
   return (
     <section class="card canvas" aria-label="Map">
       <div ref={place} class="drawing" role="img" aria-label="A drawing of streams, nodes, carriers and fragments; the list beside it says the same" />
-      <div class="zoom">
-        <button type="button" aria-label="Larger" onClick={() => chart?.zoom(1.25)}>
-          +
-        </button>
-        <button type="button" aria-label="Smaller" onClick={() => chart?.zoom(0.8)}>
-          −
-        </button>
-        <button type="button" onClick={() => chart?.fit()}>
-          Fit
-        </button>
+      <div class="canvas-foot">
+        <ul class="legend" aria-label="Colours">
+          <li class="low">load below 60%</li>
+          <li class="middle">to 90%</li>
+          <li class="high">above</li>
+          <li class="none">not measured</li>
+          {operator && nodes.length > 1 && <li class="hint">Drag a dot to another node to move its query</li>}
+        </ul>
+        <div class="zoom">
+          <button type="button" aria-label="Larger" onClick={() => chart?.zoom(1.25)}>
+            +
+          </button>
+          <button type="button" aria-label="Smaller" onClick={() => chart?.zoom(0.8)}>
+            −
+          </button>
+          <button type="button" onClick={() => chart?.fit()}>
+            Fit
+          </button>
+        </div>
       </div>
-      <ul class="legend" aria-label="Colours">
-        <li class="low">load below 60%</li>
-        <li class="middle">to 90%</li>
-        <li class="high">above</li>
-        <li class="none">not measured</li>
-        {operator && nodes.length > 1 && <li class="hint">Drag a dot to another node to move its query</li>}
-      </ul>
     </section>
   );
 }

@@ -13,6 +13,7 @@ const ROW = 54; // pixels, as in style.css
 const HEAD = 36;
 const PAGE = 100; // rows that are asked for at a time
 const BEYOND = 6; // rows above and below those in sight
+const NEAR = 80; // rows that are asked for before they are in sight
 const TYPING_MS = 120;
 
 interface Filter {
@@ -99,7 +100,10 @@ function Toolbar({ filter, change, operator }: Changes & { operator: boolean }) 
       </select>
       {operator && (
         <a class="button main" href={link("new")}>
-          <Icon name="plus" /> New <span class="only-roomy">query</span>
+          <Icon name="plus" />
+          <span>
+            New <span class="only-roomy">query</span>
+          </span>
         </a>
       )}
     </div>
@@ -259,8 +263,9 @@ function useRows(filter: Filter, version: number, view: { top: number; height: n
   const fresh = useRef({ key: "", pages: new Set<number>() });
   const turn = useRef(0);
   const key = JSON.stringify([filter, version]);
-  const first = Math.max(0, Math.floor((view.top / ROW - BEYOND) / PAGE));
-  const last = Math.floor(((view.top + view.height) / ROW + BEYOND) / PAGE);
+  // What is a moment away is asked for too, so that it is there when somebody scrolls to it.
+  const first = Math.max(0, Math.floor((view.top / ROW - NEAR) / PAGE));
+  const last = Math.floor(((view.top + view.height) / ROW + NEAR) / PAGE);
 
   useEffect(() => {
     const changed = fresh.current.key !== key;

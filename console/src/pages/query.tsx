@@ -28,7 +28,7 @@ export function QueryPanel({ name }: { name: string }) {
         if (gone) return;
         setFound(details);
         setWrong("");
-        setRates((before) => [...before, details.rate ?? 0].slice(-90));
+        if (details.rate !== null) setRates((before) => [...before, details.rate!].slice(-90));
       },
       (error: ApiError) => !gone && error.status !== 0 && setWrong(error.message),
     );
@@ -157,10 +157,10 @@ function Commands({ found }: { found: QueryDetails }) {
         </select>
       </label>
       <a class="button" href={link("new", found.name)}>
-        <Icon name="edit" /> Change
+        Change
       </a>
       <button type="button" class="bad" disabled={found.failed !== null} onClick={withdraw}>
-        <Icon name="bin" /> Withdraw
+        Withdraw
       </button>
     </div>
   );

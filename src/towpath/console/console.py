@@ -38,7 +38,9 @@ MOST_STREAMS = 32  # of events, open at the same time
 SILENT_S = 15.0  # after so long a stream says that it is still there
 AGAIN_MS = 2000  # after which a browser asks for a stream that broke off
 SAFE = {"GET", "HEAD"}
-LOOKING = {"/console/session", "/console/check", "/console/explain"}  # POST, since what they ask may be long
+SESSION = "/console/session"
+LOOKING = {SESSION, "/console/check", "/console/explain"}  # POST, since what they ask may be long
+MOST_OF_STRANGERS = 4096  # bytes that somebody may send who is not known yet
 
 T = TypeVar("T")
 
@@ -100,8 +102,8 @@ class Console:
         if role is None:
             if method not in SAFE and (refused := self._foreign(request)) is not None:
                 return refused
-            if path == "/console/session":
-                return None  # whoever logs in or out, and whoever asks whether they are
+            if path == SESSION:
+                return _too_long(request)  # whoever logs in or out, and whoever asks whether they are, may
             session = self._sessions.find(request.cookies.get(self._cookie))
             role = None if session is None else session.role
         if role is None:
@@ -246,6 +248,14 @@ class Console:
 def _event(number: str, sections: Mapping[str, str]) -> str:
     data = ",".join(f'"{name}":{text}' for name, text in sections.items())
     return f"id: {number}\nevent: change\ndata: {{{data}}}\n\n"
+
+
+def _too_long(request: Request) -> Response | None:
+    """A token is short, and nobody is known before it was read."""
+    said = request.headers.get("content-length", "0" if request.method != "POST" else "")
+    if said.isdecimal() and len(said) < 10 and int(said) <= MOST_OF_STRANGERS:
+        return None
+    return _error(413, f"expected at most {MOST_OF_STRANGERS:,} bytes, and the header Content-Length")
 
 
 def _error(code: int, message: str) -> Response:

@@ -34,7 +34,9 @@ LEFT_OUT = {"carriers", "nodes", "ways", "moves", "aside", "pid", "store"}
 
 
 class Watch:
-    def __init__(self, lookout: Lookout, store: Store, ask: Ask[Any], clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self, lookout: Lookout, store: Store, ask: Ask[Any], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.boot = secrets.token_hex(4)  # another one with every start of the service
         self.version = 0
         self._lookout = lookout
@@ -61,7 +63,12 @@ class Watch:
             return self._job
 
     async def queries(self, *, at_once: bool = False) -> list[Listed]:
-        """At most two seconds old, or older if it takes long to look at them."""
+        """At most two seconds old, or older if it takes long to look at them.
+
+        While somebody looks at them, those of before are good enough for everybody else.
+        """
+        if self._queries_lock.locked() and self._looks and not at_once:
+            return self._queries
         job = await self.job()
         async with self._queries_lock:
             if at_once or self._clock() - self._queries_at >= self._queries_every:
