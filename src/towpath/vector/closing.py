@@ -14,8 +14,9 @@ import polars as pl
 import pyarrow as pa
 from sqlglot import exp
 
-from towpath.plan.pipeline import Bound, Grouped, Pipeline
+from towpath.plan.pipeline import Bound, Pipeline
 from towpath.plan.slots import OUTPUTS, Layout
+from towpath.plan.trees import Grouped
 from towpath.schema import Type
 from towpath.vector.aggregates import final, restored
 from towpath.vector.evaluate import RESULTS, FragmentFailed, arrow, numbered, table_of
