@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
+from typing import Any
 
 STREAM = "_stream"  # the column of an input that says which stream a row is of
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*")
 LINK = "link"  # the origin of streams that are made of others while a job runs
 RESULT_TIME = "result_time"  # the event time of those, of the first level
+TABLE = "table"  # the origin of reference tables, which have no event time
+TABLES = "\x01tables "  # begins what a class says of the tables that are joined; no name holds a control character
+CLASSES_KEPT = 4_096
 
 
 class Type(Enum):
@@ -66,6 +72,11 @@ class Stream:
         return next((c for c in self.columns if c.name == name), None)
 
     @property
+    def is_table(self) -> bool:
+        """Whether it is a reference table: a catalog names those beside the streams."""
+        return self.origin == TABLE
+
+    @property
     def schema_class(self) -> tuple[tuple[str, str], ...]:
         """Streams of one class have the same columns, time column and origin, so that one input can read them all."""
         origin = (("", self.origin),) if self.origin else ()
@@ -118,12 +129,49 @@ SchemaClass = tuple[tuple[str, str], ...]
 Catalog = Mapping[str, Stream]
 
 
+def reference_table(name: str, columns: tuple[Column, ...]) -> Stream:
+    """A table as a catalog has it."""
+    return Stream(name, columns, "", rate=0.0, origin=TABLE)
+
+
+def class_of(table: Stream) -> SchemaClass:
+    """What distinguishes a table from others, as a class does streams."""
+    return (*table.schema_class, ("", table.name))
+
+
+@lru_cache(CLASSES_KEPT)
+def base_class(schema_class: SchemaClass) -> SchemaClass:
+    """The class of the streams themselves, without the columns that tables bring (plan/lookups.py)."""
+    entries = tables_entry(schema_class)
+    if not entries:
+        return schema_class
+    brought = {name for entry in entries for _, name, _ in entry["columns"]}
+    return tuple(entry for entry in schema_class[:-1] if not entry[0] or entry[0] not in brought)
+
+
+@lru_cache(CLASSES_KEPT)
+def tables_of(schema_class: SchemaClass) -> frozenset[Stream]:
+    """The reference tables that tuples of a class are joined with, as a catalog had them."""
+    return frozenset(
+        reference_table(entry["table"], tuple(Column(column, Type(type_)) for column, _, type_ in entry["columns"]))
+        for entry in tables_entry(schema_class)
+    )
+
+
+def tables_entry(schema_class: SchemaClass) -> list[dict[str, Any]]:
+    """What a class says of the tables, as plan/lookups.py has written it."""
+    name, text = schema_class[-1]
+    found: list[dict[str, Any]] = json.loads(text.removeprefix(TABLES)) if not name and text.startswith(TABLES) else []
+    return found
+
+
 def is_link(schema_class: SchemaClass) -> bool:
+    schema_class = base_class(schema_class)
     # Two entries without a name: the time column of a stream that has no origin may be called like one.
     return schema_class[-2][0] == "" and schema_class[-1] == ("", LINK)
 
 
 def stream_of(schema_class: SchemaClass) -> Stream:
     """What the streams of a class have in common, for a class of derived streams: they come and go."""
-    *columns, (_, time), (_, origin) = schema_class
+    *columns, (_, time), (_, origin) = base_class(schema_class)
     return Stream("", tuple(Column(name, Type(type_)) for name, type_ in columns), time, origin=origin)

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from towpath.plan.expressions import form
-from towpath.plan.pipeline import Grouped
 from towpath.plan.slots import LONGEST_PATTERN, fits
 from towpath.plan.templates import (
     MOST_SLOTS,
@@ -18,6 +17,7 @@ from towpath.plan.templates import (
     universal,
     universal_for,
 )
+from towpath.plan.trees import Grouped
 
 from .cases import pipeline, workload
 

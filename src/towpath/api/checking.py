@@ -19,6 +19,7 @@ from towpath.lang.query import Query
 from towpath.streams.definition import StreamDef
 from towpath.streams.reading import UNREADABLE, Form, missing_columns
 from towpath.streams.sources import FilesSource
+from towpath.tables.watching import refuse_bad
 
 LOOKED_AT = 10  # files of a folder, the newest
 
@@ -28,13 +29,19 @@ def check(job: Job | str | Path) -> dict[str, Query]:
     job = job if isinstance(job, Job) else load(Path(job))
     files = list(_unlike_files(job.streams.values()))
     try:
+        refuse_bad(job.tables)
+    except JobError as error:
+        files += error.problems
+    try:
         queries = parse_all(job)
     except ProblemsError as error:
         if files:
-            raise JobError("the files of streams and the queries have mistakes:", [*files, *error.problems]) from None
+            raise JobError(
+                "the files of streams and tables, and the queries, have mistakes:", [*files, *error.problems]
+            ) from None
         raise
     if files:
-        raise JobError("the files of streams are not what the job says:", files)
+        raise JobError("the files of streams and tables are not what the job says:", files)
     return queries
 
 
@@ -104,7 +111,8 @@ def _parse(job: Job) -> tuple[dict[str, Query], dict[str, list[Mistake]]]:
         except QueryError as error:
             problems[name] = placed(error, _where(job, name))
         else:
-            problems |= {name: found} if (found := list(sink_mistakes(queries[name], definition))) else {}
+            others = [*sink_mistakes(queries[name], definition), *copied_lookups(queries[name], definition.copies)]
+            problems |= {name: others} if others else {}
     return queries, problems
 
 
@@ -133,6 +141,14 @@ def _views_problems(job: Job) -> tuple[dict[str, list[Mistake]], set[str]]:
             problems[where] = placed(error, where)
         unsound.add(name.lower())
     return problems, unsound
+
+
+def copied_lookups(query: Query, copies: int) -> Iterator[Mistake]:
+    """Copies are to answer alike, and each meets the version of a table that its own micro-batches have."""
+    if copies > 1 and query.tables:
+        message = f"expected 1, got {copies}: the query reads the table {min(query.tables)}"
+        hint = "remove copies: each could meet another version of the table"
+        yield Mistake(f"queries.{query.name}.copies", message, hint)
 
 
 def placed(error: QueryError, where: str | Path) -> list[Mistake]:

@@ -53,12 +53,28 @@ class FromReader:
             self._problems.add(raw, "FROM is missing", "name a stream: SELECT ... FROM stream")
             return [], []
         joins = raw.args.get("joins") or []
-        self._joins = bool(joins)
-        for join in joins:
-            self._refuse_join(join)
-        sources = self._distinct([self._source(node) for node in (start.this, *(join.this for join in joins))])
-        self._check_number(sources)
-        return sources, [join.args["on"] for join in joins if join.args.get("on")]
+        self._joins = sum(not self._is_table(node) for node in (start.this, *(join.this for join in joins))) > 1
+        sources = self._distinct([self._source(start.this), *(self._joined(join) for join in joins)])
+        self._check_number([source for source in sources if not source.is_table])
+        outer = [source.outer_on for source in sources]
+        return sources, [on for join in joins if (on := join.args.get("on")) and not any(on is o for o in outer)]
+
+    def _joined(self, join: exp.Join) -> ScopedInput:
+        source = self._source(join.this)
+        if source.is_table and str(join.args.get("side")).upper() == "LEFT" and join.args.get("on"):
+            refuse_clauses(join, "this on side kind method using", self._problems)
+            return replace(source, outer_on=join.args["on"])
+        self._refuse_join(join)
+        return source
+
+    def _is_table(self, node: exp.Expr) -> bool:
+        """Whether it names a reference table, which nothing has to be kept for."""
+        if isinstance(node, Windowed):
+            return self._is_table(node.this)
+        if not isinstance(node, exp.Table) or node.name.lower() in self._named:
+            return False
+        name = lookup(node.name, self._catalog)
+        return name is not None and self._catalog[name].is_table
 
     def _source(self, node: exp.Expr) -> ScopedInput:
         if not isinstance(node, Windowed):
@@ -67,6 +83,9 @@ class FromReader:
         source = replace(self._unwindowed(node.this), node=node)
         range_us = self._length(node, "range_us", source.alias)
         slide_us = self._length(node, "slide_us", source.alias)
+        if source.is_table:
+            self._problems.add(node, f"{source.alias} is a table, which has no window", "leave the window out")
+            return source
         if range_us is None:
             return source
         source = replace(source, range_us=range_us, slide_us=slide_us)
@@ -113,13 +132,19 @@ class FromReader:
             return ScopedInput(node, node.alias or node.name, None, ())
         name = lookup(node.name, self._catalog)
         if name is None:
-            known = f"the streams are {', '.join(self._catalog)}" if len(self._catalog) <= 20 else ""
-            hint = did_you_mean(node.name, self._catalog) or known
+            hint = did_you_mean(node.name, self._catalog) or self._names()
             self._problems.add(node, f"there is no stream {node.name}", hint)
             return ScopedInput(node, node.alias or node.name, None, ())
         alias = node.alias or name
         columns = {c.name: column(alias, c.name) for c in self._catalog[name].columns}
-        return ScopedInput(node, alias, columns, (Input(alias, name),))
+        return ScopedInput(node, alias, columns, (Input(alias, name),), is_table=self._catalog[name].is_table)
+
+    def _names(self) -> str:
+        tables = [name for name, known in self._catalog.items() if known.is_table]
+        streams = [name for name in self._catalog if name not in tables]
+        if len(self._catalog) > 20:
+            return ""
+        return f"the streams are {', '.join(streams)}" + (f"; the tables {', '.join(tables)}" if tables else "")
 
     def _by_name(self, node: exp.Table, named: WithName) -> ScopedInput:
         alias, body = node.alias or node.name, named.node.this

@@ -11,11 +11,12 @@ Expressions are sqlglot trees in which
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from towpath.schema import Catalog, Column, Stream, Type
+from towpath.schema import Catalog, Column, Stream, Type, reference_table
 
 MILLISECOND = 1_000
 UNITS = {
@@ -26,6 +27,7 @@ UNITS = {
     "MILLISECOND": MILLISECOND,
 }
 WINDOW = "window"  # the pseudo alias of window_start and window_end
+ROW = "row"  # the pseudo alias, in what is looked up in a table, of the tuple that it is looked up for
 
 
 def duration(microseconds: int) -> str:
@@ -41,12 +43,42 @@ def window(range_us: int, slide_us: int | None) -> str:
 
 
 @dataclass(frozen=True)
+class Lookup:
+    """A reference table that is joined to an input: its tuples have the columns of the rows that are looked up."""
+
+    table: str
+    columns: tuple[tuple[str, Column], ...]  # each column of the table, and as what the input has it
+    keys: tuple[tuple[exp.Expression, str], ...]  # a value of the tuple, and the column of the table that is equal
+    outer: bool = False  # a tuple without such a row stays, with NULL in these columns
+
+    @property
+    def types(self) -> dict[str, Type]:
+        """Of the table's columns."""
+        return {name: brought.type for name, brought in self.columns}
+
+    @property
+    def reads(self) -> Stream:
+        """The table, as a catalog has it."""
+        return reference_table(self.table, tuple(Column(name, brought.type) for name, brought in self.columns))
+
+
+@dataclass(frozen=True)
 class Input:
     """One stream in FROM, under its alias, with the RANGE of its join window (None where nothing is joined)."""
 
     alias: str
     stream: str
     range_us: int | None = None
+    lookups: tuple[Lookup, ...] = ()  # each after those whose columns it looks up
+
+    def read(self, catalog: Catalog) -> Stream:
+        """The stream, with the columns that tables bring."""
+        return with_tables(catalog[self.stream], self.lookups)
+
+
+def with_tables(stream: Stream, lookups: Iterable[Lookup]) -> Stream:
+    brought = tuple(column for lookup in lookups for _, column in lookup.columns)
+    return replace(stream, columns=(*stream.columns, *brought)) if brought else stream
 
 
 @dataclass(frozen=True)
@@ -134,6 +166,11 @@ class Query:
         for view in self.views:  # in their order, so that a view that many others read is looked through once
             through[view.name] = _read(view.select, through)
         return _read(select, through)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The reference tables that it reads, also through views."""
+        return frozenset(t.table for select in self.everything for i in select.inputs for t in i.lookups)
 
     def known(self, catalog: Catalog) -> Catalog:
         """The streams and the views that its SELECTs read."""

@@ -33,6 +33,8 @@ class ScopedInput:
     hidden: frozenset[str] = frozenset()  # columns that * does not stand for
     range_us: int | None = None
     slide_us: int | None = None
+    is_table: bool = False
+    outer_on: exp.Expr | None = None  # of a table that is the right side of a LEFT JOIN: its condition
 
 
 def column(alias: str, name: str) -> exp.Column:
@@ -54,15 +56,14 @@ class Scope:
 
     def __init__(self, sources: list[ScopedInput], catalog: Catalog, problems: Problems, budget: Budget) -> None:
         self.sources = sources
-        self._catalog = catalog
-        self._streams = {i.alias: i.stream for s in sources for i in s.inputs}
+        self._streams = {i.alias: i.read(catalog) for s in sources for i in s.inputs}
         self._problems = problems
         self.budget = budget
         self.typer = Typer(self.column_type, problems.add, problems.text)
         self._quiet = Typer(self.column_type, lambda *_: None)
 
     def column_type(self, alias: str, name: str) -> Type:
-        found = self._catalog[self._streams[alias]].column(name)
+        found = self._streams[alias].column(name)
         assert found, f"{alias}.{name} was resolved before"
         return found.type
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -11,6 +12,7 @@ from towpath.lang.functions import AGGREGATE_NODES, BOOLEAN
 from towpath.lang.grouping import check_grouped, is_aggregate, refuse_aggregates, refuse_window_columns
 from towpath.lang.inputs import FromReader
 from towpath.lang.joins import check_tied
+from towpath.lang.lookups import Tables
 from towpath.lang.outputs import OutputColumn, check_names, read_group_by, read_outputs, visible_in_having
 from towpath.lang.query import Item, Select
 from towpath.lang.refusals import refuse_clauses
@@ -62,7 +64,9 @@ class SelectReader:
         """For what is no part of the query: the views in it are not the query's."""
         return SelectReader(self._views.copy(), self._problems, self._budget, named)
 
-    def _select(self, raw: exp.Select, sources: list[ScopedInput], conditions: list[exp.Expr], sound: bool) -> Select:
+    def _select(
+        self, raw: exp.Select, sources: list[ScopedInput], conditions: list[exp.Expr], sound: bool
+    ) -> Select | None:
         problems = self._problems
         scope = Scope(sources, self._views.known, problems, self._budget)
         where = [c for on in [*conditions, _clause(raw, "where")] for c in scope.condition(on)]
@@ -73,14 +77,23 @@ class SelectReader:
         aggregate = bool(raw.args.get("group") or raw.args.get("having")) or is_aggregate(values)
         unsure = not aggregate and (is_aggregate(where) or any(v.find(Unknown) for v in values))
 
-        inputs, window = read_windows(sources, None if unsure else aggregate, problems)
+        tables = Tables(scope, self._views.known, problems)
+        before = len(problems)
+        streams, left = tables.attach(sources, where) if sound else ([s for s in sources if not s.is_table], where)
+        if not streams:
+            return None
+        sound = sound and len(problems) == before
+        inputs, window = read_windows(streams, None if unsure else aggregate, problems)
         self._check_width(raw, values, group_by, having)
         self._check_places(aggregate, where, outputs, group_by, having)
         items = self._typed(scope, where, outputs, group_by, having)
+        items = tuple(replace(item, expr=tables.resolved(item.expr)) for item in items)
+        group_by, having = list(map(tables.resolved, group_by)), list(map(tables.resolved, having))
         if sound:
-            check_tied(sources, where, scope.column_type, problems)
-        where = [c.copy() for s in sources for c in s.where] + where
-        self._check_closed([*where, *(i.expr for i in items), *group_by, *having])
+            check_tied(streams, left, Scope(streams, self._views.known, problems, self._budget).column_type, problems)
+        where = [c.copy() for s in streams for c in s.where] + left
+        looked_up = [value for i in inputs for table in i.lookups for value, _ in table.keys]
+        self._check_closed([*where, *looked_up, *(i.expr for i in items), *group_by, *having])
         return Select(inputs, tuple(where), items, window, tuple(group_by), tuple(having))
 
     def _check_width(

@@ -10,7 +10,7 @@ from functools import lru_cache, reduce
 from sqlglot import TokenType, exp
 
 from towpath.lang.dialect import TowpathDialect
-from towpath.lang.query import WINDOW, Input, Query, Select, window
+from towpath.lang.query import ROW, WINDOW, Input, Query, Select, window
 from towpath.schema import RESULT_TIME
 
 _LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
@@ -87,6 +87,7 @@ def _with_result_time(select: Select, times: Mapping[str, str]) -> Select:
 
 
 def select_text(select: Select) -> str:
+    select = _with_tables(select)
     if select.window and len(select.inputs) > 1 and any(i.range_us != select.window.range_us for i in select.inputs):
         return _over_derived_table(select)
     return _lines(
@@ -98,11 +99,73 @@ def select_text(select: Select) -> str:
     )
 
 
+def _with_tables(select: Select) -> Select:
+    """Columns that tables bring as those of the tables."""
+    columns = {
+        (i.alias, brought.name): (alias, name)
+        for i in select.inputs
+        for alias, lookup in zip(_table_aliases(i, select), i.lookups, strict=True)
+        for name, brought in lookup.columns
+    }
+    return _renamed(select, columns) if columns else select
+
+
+def _renamed(select: Select, columns: Mapping[tuple[str, str], tuple[str, str]]) -> Select:
+    def renamed(expressions: Iterable[exp.Expression]) -> tuple[exp.Expression, ...]:
+        return tuple(_of_table(e, columns) for e in expressions)
+
+    items = tuple(replace(item, expr=_of_table(item.expr, columns)) for item in select.items)
+    where, group_by, having = renamed(select.where), renamed(select.group_by), renamed(select.having)
+    return replace(select, where=where, items=items, group_by=group_by, having=having)
+
+
+def _of_table(expr: exp.Expression, columns: Mapping[tuple[str, str], tuple[str, str]]) -> exp.Expression:
+    def rename(node: exp.Expression) -> exp.Expression:
+        found = columns.get((node.text("table"), node.name)) if isinstance(node, exp.Column) else None
+        return node if found is None else exp.column(found[1], table=found[0], quoted=True)
+
+    return expr.transform(rename)
+
+
+def _table_aliases(source: Input, select: Select) -> list[str]:
+    """What the tables of an input are called: like nothing else in FROM."""
+    taken = {i.alias.lower() for i in select.inputs}
+    found: list[str] = []
+    for lookup in source.lookups:
+        wanted = f"{source.alias}_{lookup.table}"
+        while wanted.lower() in taken:
+            wanted += "_"
+        taken.add(wanted.lower())
+        found.append(wanted)
+    return found
+
+
 def _input_text(source: Input, select: Select) -> str:
     named = f"{_name(source.stream)} AS {_name(source.alias)}"
-    if select.window:
-        return f"{named} {select.window.text}"
-    return f"{named} {window(source.range_us, None)}" if source.range_us else named
+    if select.window and (source.range_us is None or source.range_us == select.window.range_us):
+        named = f"{named} {select.window.text}"
+    elif source.range_us:
+        named = f"{named} {window(source.range_us, None)}"
+    return f"{named}{_joined_tables(source, select)}"
+
+
+def _joined_tables(source: Input, select: Select) -> str:
+    text = ""
+    columns: dict[tuple[str, str], tuple[str, str]] = {}
+    for alias, lookup in zip(_table_aliases(source, select), source.lookups, strict=True):
+        equal = []
+        for value, name in lookup.keys:
+            left = value.transform(lambda n: exp.column(n.name, table=source.alias) if _is_of_row(n) else n)
+            right = exp.column(name, table=alias, quoted=True)
+            equal.append(expression_text(exp.EQ(this=_of_table(left, columns), expression=right)))
+        kind = "LEFT JOIN" if lookup.outer else "JOIN"
+        text += f" {kind} {_name(lookup.table)} AS {_name(alias)} ON {' AND '.join(equal)}"
+        columns |= {(source.alias, brought.name): (alias, name) for name, brought in lookup.columns}
+    return text
+
+
+def _is_of_row(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Column) and node.text("table") == ROW
 
 
 def _over_derived_table(select: Select) -> str:
@@ -113,9 +176,7 @@ def _over_derived_table(select: Select) -> str:
         used.setdefault(column, f"c{len(used) + 1}")
     inner = _lines(
         ", ".join(f"{expression_text(c)} AS {name}" for c, name in used.items()) or "1 AS one",
-        ", ".join(
-            f"{_name(i.stream)} AS {_name(i.alias)} {window(i.range_us, None)}" for i in select.inputs if i.range_us
-        ),
+        ", ".join(_input_text(i, replace(select, window=None)) for i in select.inputs if i.range_us),
         select.where,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towpath.lang.query import Query, Select
+from towpath.plan.lookups import in_canonical_form
 from towpath.plan.operators import Filter, LogicalOperator, Project, Scan, Union, WindowAggregate, WindowJoin
 from towpath.plan.rewrites import REWRITES
 from towpath.schema import Catalog
@@ -23,7 +24,7 @@ def optimise(plan: LogicalOperator, catalog: Catalog) -> LogicalOperator:
 def _select(select: Select) -> LogicalOperator:
     plan: LogicalOperator | None = None
     for i in select.inputs:
-        scan = Scan(i.alias, i.stream, i.range_us)
+        scan = Scan(i.alias, i.stream, i.range_us, tuple(map(in_canonical_form, i.lookups)))
         plan = scan if plan is None else WindowJoin(plan, scan, ())
     assert plan is not None, "a checked query reads at least one stream"
     if select.where:

@@ -140,7 +140,7 @@ def _planned(query: Query, select: Select, catalog: Catalog) -> tuple[LogicalOpe
 
 
 def _items(columns: list[ColumnRef], select: Select, catalog: Catalog) -> tuple[Item, ...]:
-    streams = {i.alias: catalog[i.stream] for i in select.inputs}
+    streams = {i.alias: i.read(catalog) for i in select.inputs}
     items = []
     for n, (alias, name) in enumerate(columns):
         column = streams[alias].column(name)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from towpath.lang.query import WINDOW, Item, Window
-from towpath.schema import Catalog, Type
+from towpath.lang.query import WINDOW, Item, Lookup, Window, with_tables
+from towpath.schema import Catalog, Stream, Type
 
 ColumnRef = tuple[str, str]  # (alias, column)
 ColumnType = Callable[[str, str], Type]
@@ -24,6 +24,11 @@ class Scan:
     alias: str
     stream: str
     range_us: int | None = None  # its window in a join
+    lookups: tuple[Lookup, ...] = ()  # the reference tables that its tuples are joined with
+
+    def read(self, catalog: Catalog) -> Stream:
+        """The stream, with the columns that tables bring."""
+        return with_tables(catalog[self.stream], self.lookups)
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def expressions(op: LogicalOperator) -> tuple[exp.Expression, ...]:
 
 def column_types(op: LogicalOperator, catalog: Catalog) -> ColumnType:
     """The types of the columns that expressions above `op` may use."""
-    streams = {s.alias: catalog[s.stream] for s in scans(op)}
+    streams = {s.alias: s.read(catalog) for s in scans(op)}
 
     def column_type(alias: str, name: str) -> Type:
         if alias == WINDOW:

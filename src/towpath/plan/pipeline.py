@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from sqlglot import exp
 
@@ -20,6 +20,7 @@ from towpath.plan.boxes import Box, boxes
 from towpath.plan.constants import Value, constant, node_of
 from towpath.plan.equalities import joined_columns
 from towpath.plan.expressions import distinct, form
+from towpath.plan.lookups import joined_class
 from towpath.plan.operators import (
     ColumnRef,
     ColumnType,
@@ -35,7 +36,8 @@ from towpath.plan.operators import (
     scans,
     walk,
 )
-from towpath.schema import Catalog, Type
+from towpath.plan.trees import Grouped
+from towpath.schema import Catalog, Type, tables_of
 
 # More conditions than this cost less as one: each has its own switch in every carrier that holds it.
 MOST_CONDITIONS = 16
@@ -56,16 +58,6 @@ IN_SHAPE = {
     *((exp.RegexpReplace, key) for key in ("expression", "replacement")),
     *((exp.Replace, key) for key in ("expression", "replacement")),
 }
-
-
-class Grouped(exp.Expression):
-    """A grouped expression in what an aggregate puts out: the value of the group, which is not calculated again.
-
-    What is grouped is a matter of one pipeline. So the shape has to say it: in a template that another pipeline shares,
-    the same expression may be a group of the other one alone.
-    """
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 @dataclass(frozen=True)
@@ -162,6 +154,7 @@ class Pipeline:
             sorted(s.text for s in self.aggregates),
             sorted(_text(b) for b in self.having),
             sorted(_text(b) for b in self.computed),
+            *((s.alias, s.schema_class[-1]) for s in self.sources if tables_of(s.schema_class)),
         ]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
@@ -197,7 +190,8 @@ def _below(top: LogicalOperator) -> Iterable[LogicalOperator]:
 
 def _source(scan: Scan, catalog: Catalog) -> PipelineSource:
     stream = catalog[scan.stream]
-    return PipelineSource(scan.alias, stream.name, stream.schema_class, stream.time, scan.range_us or 0)
+    schema_class = joined_class(stream, scan.lookups)
+    return PipelineSource(scan.alias, stream.name, schema_class, stream.time, scan.range_us or 0)
 
 
 def _projected(top: Project, read: _Reader, shared: Pipeline) -> Pipeline:

@@ -16,15 +16,13 @@ from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlglot import exp
-
-from towpath.lang.functions import Log10, SplitIndex
 from towpath.lang.query import Window
 from towpath.plan.boxes import Box, Interval
 from towpath.plan.constants import Value, dump_value, load_value
 from towpath.plan.operators import ColumnRef
-from towpath.plan.pipeline import Bound, Grouped, Output, OutputKind, Pipeline, PipelineSource, Slot
+from towpath.plan.pipeline import Bound, Output, OutputKind, Pipeline, PipelineSource, Slot
 from towpath.plan.templates import Family, Template
+from towpath.plan.trees import dump_tree, load_tree
 from towpath.schema import Type
 
 SHAPES_KEPT = 4_096  # that were read last: alike pipelines have their expressions in common
@@ -32,8 +30,6 @@ SHAPES_KEPT = 4_096  # that were read last: alike pipelines have their expressio
 FAMILY = ("classes", "times", "keys", "window", "reach_us", "universal")
 PLAIN = ("probes", "ranges", "columns")
 SLOTS = ("residuals", "computed", "groups", "aggregates", "having")
-DTYPE = "DType"  # names a type in a cast, and is no node
-NODES = {node.__name__: node for node in (Grouped, Log10, SplitIndex)}  # those that are not sqlglot's own
 
 
 def dump_template(template: Template) -> dict[str, Any]:
@@ -195,7 +191,7 @@ def _load_shape(text: str) -> _Shape:
 
 def _dump_slot(slot: Slot) -> dict[str, Any]:
     return {
-        "expr": _dump_tree(slot.expr),
+        "expr": dump_tree(slot.expr),
         "type": slot.type.value,
         "params": [p.value for p in slot.params],
         "copy": slot.copy,
@@ -203,34 +199,7 @@ def _dump_slot(slot: Slot) -> dict[str, Any]:
 
 
 def _load_slot(data: dict[str, Any]) -> Slot:
-    return Slot(_load_tree(data["expr"]), Type(data["type"]), tuple(Type(p) for p in data["params"]), data["copy"])
-
-
-def _dump_tree(node: Any) -> Any:
-    """An expression without where it stood in a text and what else sqlglot notes beside it, which serde keeps."""
-    match node:
-        case exp.Expr():
-            return {type(node).__name__: {k: _dump_tree(v) for k, v in node.args.items() if v is not None}}
-        case list():
-            return [_dump_tree(v) for v in node]
-        case exp.DType():
-            return {DTYPE: node.value}
-        case _:
-            return node
-
-
-def _load_tree(data: Any) -> Any:
-    match data:
-        case dict():
-            ((name, about),) = data.items()
-            if name == DTYPE:
-                return exp.DType(about)
-            node = NODES.get(name) or getattr(exp, name)
-            return node(**{k: _load_tree(v) for k, v in about.items()})
-        case list():
-            return [_load_tree(v) for v in data]
-        case _:
-            return data
+    return Slot(load_tree(data["expr"]), Type(data["type"]), tuple(Type(p) for p in data["params"]), data["copy"])
 
 
 def _text(data: Any) -> str:

@@ -11,11 +11,12 @@ from typing import TypeVar
 from sqlglot import exp
 
 from towpath.lang import expression_text
-from towpath.lang.query import duration, window
+from towpath.lang.query import Lookup, duration, window
 from towpath.plan.boxes import Box, Interval
 from towpath.plan.constants import Value
 from towpath.plan.estimate import rate
 from towpath.plan.fragments import PlanFragment
+from towpath.plan.lookups import lookups_of, values_of
 from towpath.plan.operators import (
     ColumnRef,
     Filter,
@@ -31,7 +32,7 @@ from towpath.plan.operators import (
 )
 from towpath.plan.pipeline import Bound, Pipeline, Slot
 from towpath.plan.templates import Template
-from towpath.schema import Catalog
+from towpath.schema import Catalog, base_class
 
 T = TypeVar("T")
 Words = dict[str, list[str]]  # a heading and what is to be said under it
@@ -65,8 +66,9 @@ def nodes(plan: LogicalOperator, catalog: Catalog, fragments: Iterable[PlanFragm
 
 def _needed(scan: Scan, used: frozenset[ColumnRef], catalog: Catalog) -> Iterator[str]:
     """The columns that a query needs of a stream. What a carrier reads is what all its queries need."""
-    stream = catalog[scan.stream]
-    return (c.name for c in stream.columns if c.name == stream.time or (scan.alias, c.name) in used)
+    stream = scan.read(catalog)
+    keys = values_of(scan.lookups)
+    return (c.name for c in stream.columns if c.name in {stream.time, *keys} or (scan.alias, c.name) in used)
 
 
 def tree(top: ShownNode) -> str:
@@ -93,7 +95,8 @@ def _describe(op: LogicalOperator) -> tuple[str, str]:
     match op:
         case Scan():
             size = f" {window(op.range_us, None)}" if op.range_us else ""
-            return "scan", f"{op.stream} AS {op.alias}{size}"
+            tables = "".join(f", {lookup_text(table)}" for table in op.lookups)
+            return "scan", f"{op.stream} AS {op.alias}{size}{tables}"
         case Filter():
             return "filter", _all(op.conjuncts)
         case WindowJoin():
@@ -193,9 +196,21 @@ def _new(wanted: tuple[T, ...], existing: tuple[T, ...]) -> tuple[T, ...]:
 
 
 def _streams(schema_class: tuple[tuple[str, str], ...], catalog: Catalog) -> str:
-    names = [name for name, stream in catalog.items() if stream.schema_class == schema_class]
+    names = [name for name, stream in catalog.items() if stream.schema_class == base_class(schema_class)]
     # The 96 streams of "sensor{1..96}" need not be listed.
-    return ", ".join(names) if len(names) < 4 else f"{names[0]} … {names[-1]} ({len(names)} streams)"
+    listed = ", ".join(names) if len(names) < 4 else f"{names[0]} … {names[-1]} ({len(names)} streams)"
+    return listed + "".join(f", {lookup_text(lookup)}" for lookup in lookups_of(schema_class))
+
+
+def lookup_text(lookup: Lookup) -> str:
+    """`with side by auction % 10 = key`."""
+    values = [(value.transform(_bare), name) for value, name in lookup.keys]
+    keys = " AND ".join(f"{expression_text(value)} = {name}" for value, name in values)
+    return f"with {lookup.table} by {keys}{', if there is one' if lookup.outer else ''}"
+
+
+def _bare(node: exp.Expression) -> exp.Expression:
+    return exp.column(node.name, quoted=True) if isinstance(node, exp.Column) else node
 
 
 def _column(column: ColumnRef) -> str:

@@ -26,7 +26,7 @@ from towpath.plan.boxes import Box
 from towpath.plan.expressions import form
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Bound, Output, Pipeline, PipelineSource, Slot
-from towpath.schema import Type, is_link
+from towpath.schema import TABLES, Type, is_link
 
 Merge = Literal["sum", "min", "max"]
 Measure = Literal["rows", "count", "value", "high", "low"]
@@ -170,7 +170,11 @@ def after_aggregate(pipeline: Pipeline) -> Pipeline:
 
 
 def _narrowed(source: PipelineSource, used: Collection[ColumnRef]) -> PipelineSource:
-    kept = tuple((name, type_) for name, type_ in source.schema_class if (source.alias, name) in used or not name)
+    kept = tuple(
+        (name, type_)
+        for name, type_ in source.schema_class
+        if (source.alias, name) in used or not (name or type_.startswith(TABLES))
+    )
     return replace(source, schema_class=kept, stream="")
 
 

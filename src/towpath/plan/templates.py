@@ -20,6 +20,7 @@ from towpath.plan.join_class import reach
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Bound, Output, Pipeline, PipelineSource, Slot
 from towpath.plan.slots import has_columns, has_long_pattern, merges_texts
+from towpath.schema import SchemaClass, base_class
 
 Probe = tuple[ColumnRef, ...]  # the columns one lookup compares by equality
 
@@ -39,6 +40,11 @@ class Family:
     window: str  # "" | "tumbling" | "hopping"; of a universal family "" | ANY | ANY_WITH_TEXTS
     reach_us: int  # upper bound of the join windows in this family, 0 without a join and where windows are data
     universal: bool = False  # shapes are data, too
+
+    @property
+    def read(self) -> tuple[SchemaClass, ...]:
+        """The classes of streams that the inputs read, whatever tables they are joined with."""
+        return tuple(map(base_class, self.classes))
 
     @property
     def stateful(self) -> bool:

@@ -21,8 +21,9 @@ from towpath.lang import infer
 from towpath.lang.query import WINDOW
 from towpath.plan.assignment import input_column, name, switch, widened
 from towpath.plan.operators import ColumnRef
-from towpath.plan.pipeline import Grouped, Slot
+from towpath.plan.pipeline import Slot
 from towpath.plan.templates import Probe, Template
+from towpath.plan.trees import Grouped
 from towpath.schema import BEFORE_1970_US, Type
 from towpath.spark.aggregates import aggregate, argument
 from towpath.spark.expressions import SparkCompiler

@@ -15,8 +15,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from towpath.errors import FragmentFailed
-from towpath.plan.pipeline import Bound, Grouped, Pipeline
+from towpath.plan.pipeline import Bound, Pipeline
 from towpath.plan.slots import OUTPUTS, Layout
+from towpath.plan.trees import Grouped
 from towpath.schema import Type
 from towpath.vector.aggregates import final, restored
 from towpath.vector.evaluate import RESULTS, arrow, numbered, table_of

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from towpath.lang.query import WINDOW
 from towpath.plan.expressions import aliases_in, canonical, form
+from towpath.plan.lookups import joined_class
 from towpath.plan.operators import (
     Filter,
     LogicalOperator,
@@ -67,7 +68,7 @@ def _candidates(inputs: tuple[Scan, ...], links: list[exp.Expression], catalog: 
 
     def alone(scan: Scan) -> tuple[object, ...]:
         seen = sorted(_seen_from(c, scan.alias) for c in links if scan.alias in aliases_in(c))
-        return (str(catalog[scan.stream].schema_class), seen)
+        return (str(joined_class(catalog[scan.stream], scan.lookups)), seen)
 
     keys = {scan.alias: alone(scan) for scan in inputs}
     ordered = sorted(inputs, key=lambda scan: keys[scan.alias])
