@@ -37,6 +37,8 @@ from towpath.results.sinks import SINKS, SinkOfQuery
 from towpath.schema import Stream
 from towpath.streams.definition import IDENTIFIER, ReadFolders, StreamDef, StreamText, define, members, numbered, unlike
 from towpath.streams.sources import SOURCES
+from towpath.tables.definition import TableDef, TableText
+from towpath.tables.definition import define as define_table
 
 Fragments = Literal["one_per_query", "one_per_operator"]
 KINDS: Kinds = {"source": SOURCES, "sink": SINKS}
@@ -92,10 +94,13 @@ class Job:
     carriers: CarrierKinds = CarrierKinds.AUTO
     distances: Distances = field(default_factory=dict)  # between nodes, as far as a site knows them
     inject: bool = False  # readers wait as long as that
+    tables: dict[str, TableDef] = field(default_factory=dict)
 
     @property
     def catalog(self) -> dict[str, Stream]:
-        return {name: definition.stream for name, definition in self.streams.items()}
+        """All that queries can name: the streams, and the reference tables."""
+        streams = {name: definition.stream for name, definition in self.streams.items()}
+        return streams | {name: definition.table for name, definition in self.tables.items()}
 
 
 def load(path: Path) -> Job:
@@ -142,6 +147,7 @@ class JobText(Settings):
     store: Location | None = None
     trigger_ms: Annotated[Milliseconds, Field(gt=0)] = Field(1000, alias="trigger", examples=["1 second"])
     streams: dict[str, Any] = Field(examples=["{clock: {source: {type: rate, rate: 100}}}"])
+    tables: dict[str, Any] | None = None
     nodes: dict[str, Any] | None = None
     queries: dict[str, Any] | None = None
     queries_folder: Any = None  # read apart too, so that its files are looked at whatever else is wrong
@@ -193,7 +199,9 @@ class _JobReader:
             self.refuse("", f"expected keys with values, got {shown(raw)}", "begin with streams:")
             return None
         top = self.checked(JobText, raw, "")
-        streams = self.streams(_section(raw, "streams"))
+        owners: dict[str, str] = {}  # of names in lower case: the key that made it
+        streams = self.streams(_section(raw, "streams"), owners)
+        tables = self.tables(_section(raw, "tables"), owners)
         given = _section(raw, "nodes") or {"local": {"type": "embedded", "cores": 2}}
         nodes = {name: node for name, value in given.items() if (node := self.node(name, value))}
         queries = self.queries(_section(raw, "queries"))
@@ -212,8 +220,22 @@ class _JobReader:
         self.problems += folders.overlap("store", "store", str(store)) if top else []
         if top is None or results is None or self.problems:
             return None
-        where = (store, top.trigger_ms, streams, nodes)
-        return Job(*where, queries, folder, results, control, top.fragments, contents, top.carriers, distances, inject)
+        return Job(
+            store,
+            top.trigger_ms,
+            streams,
+            nodes,
+            queries,
+            folder,
+            results,
+            control,
+            top.fragments,
+            contents,
+            top.carriers,
+            distances,
+            inject,
+            tables,
+        )
 
     def checked(self, model: type[_Model], value: object, where: str, note: str = "") -> _Model | None:
         try:
@@ -226,9 +248,17 @@ class _JobReader:
     def refuse(self, where: str, message: str, hint: str = "") -> None:
         self.problems.append(Mistake(where, message, hint))
 
-    def streams(self, section: dict[str, Any]) -> dict[str, StreamDef]:
+    def tables(self, section: dict[str, Any], owners: dict[str, str]) -> dict[str, TableDef]:
+        found: dict[str, TableDef] = {}
+        for name, value in section.items():
+            where = f"tables.{name}"
+            text = self.checked(TableText, value, where)
+            if self.is_free(where, where, name, owners) and text is not None:
+                found[name] = define_table(name, text)
+        return found
+
+    def streams(self, section: dict[str, Any], owners: dict[str, str]) -> dict[str, StreamDef]:
         streams: dict[str, StreamDef] = {}
-        owners: dict[str, str] = {}  # name in lower case -> the key that made it
         for key, value in section.items():
             try:
                 names = members(key)
@@ -252,12 +282,12 @@ class _JobReader:
     def is_free(self, where: str, key: str, name: str, owners: dict[str, str]) -> bool:
         if not IDENTIFIER.fullmatch(name):
             hint = 'use letters, digits and _, not beginning with a digit; a range is written "sensor{1..96}"'
-            self.refuse(where, f"{shown(name)} is not a name for a stream", hint)
+            self.refuse(where, f"{shown(name)} is not a name for a {where.split('s.')[0]}", hint)
             return False
         owner = owners.setdefault(name.lower(), key)
         if owner != key:
             hint = "rename one of them; names that differ only in case are the same to SQL"
-            self.refuse(where, f"the stream {name} is already defined by {owner}", hint)
+            self.refuse(where, f"the {where.split('s.')[0]} {name} is already defined by {owner}", hint)
         return owner == key
 
     def node(self, name: str, value: object) -> NodeDef | None:

@@ -134,6 +134,11 @@ def reference_table(name: str, columns: tuple[Column, ...]) -> Stream:
     return Stream(name, columns, "", rate=0.0, origin=TABLE)
 
 
+def class_of(table: Stream) -> SchemaClass:
+    """What distinguishes a table from others, as a class does streams."""
+    return (*table.schema_class, ("", table.name))
+
+
 @lru_cache(CLASSES_KEPT)
 def base_class(schema_class: SchemaClass) -> SchemaClass:
     """The class of the streams themselves, without the columns that tables bring (plan/lookups.py)."""

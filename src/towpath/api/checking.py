@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +11,15 @@ from towpath.errors import JobError, Mistake, QueryError
 from towpath.job import Job, load
 from towpath.lang import parse
 from towpath.lang.query import Query
+from towpath.tables.watching import refuse_bad
 
 
 def check(job: Job | str | Path) -> dict[str, Query]:
     """The queries of a job, checked without running anything. Raises JobError or QueryError with every mistake."""
-    return parse_all(job if isinstance(job, Job) else load(Path(job)))
+    job = job if isinstance(job, Job) else load(Path(job))
+    queries = parse_all(job)
+    refuse_bad(job.tables)
+    return queries
 
 
 def parse_all(job: Job) -> dict[str, Query]:
@@ -53,7 +57,17 @@ def _parse(job: Job) -> tuple[dict[str, Query], dict[str, list[Mistake]]]:
             queries[name] = parse(definition.sql, catalog, name)
         except QueryError as error:
             problems[name] = placed(error, _where(job, name))
+        else:
+            problems |= {name: found} if (found := list(copied_lookups(queries[name], definition.copies))) else {}
     return queries, problems
+
+
+def copied_lookups(query: Query, copies: int) -> Iterator[Mistake]:
+    """Copies are to answer alike, and each meets the version of a table that its own micro-batches have."""
+    if copies > 1 and query.tables:
+        message = f"expected 1, got {copies}: the query reads the table {min(query.tables)}"
+        hint = "remove copies: each could meet another version of the table"
+        yield Mistake(f"queries.{query.name}.copies", message, hint)
 
 
 def placed(error: QueryError, where: str | Path) -> list[Mistake]:

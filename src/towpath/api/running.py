@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from towpath import job as jobs
 from towpath.api.autopilot import local_nodes, loop_of, started_before
-from towpath.api.checking import parse_all, parse_good, placed
+from towpath.api.checking import copied_lookups, parse_all, parse_good, placed, refuse
 from towpath.api.reader import POLL_S, Reader, rejected_of
 from towpath.api.steering import places_of, policy_of, topology_of
 from towpath.config.nodes import ConnectNode, NodeDef
@@ -60,6 +60,7 @@ from towpath.streams.definition import StreamDef
 from towpath.streams.rejected import Rejected, rejected
 from towpath.streams.sources import KafkaSource
 from towpath.streams.versions import StreamVersion
+from towpath.tables.watching import Tables, troubles_of
 
 __all__ = ["Reader", "Towpath", "start"]
 
@@ -79,8 +80,10 @@ class Towpath:
         housekeeper: Housekeeper,
         self_monitor: SelfMonitor,
         loop: Loop | None = None,
+        tables: Tables | None = None,
     ) -> None:
         self.job = job
+        self._tables = tables
         self.engine = engine
         self.loop = loop  # who moves fragments, if the job file has a control section
         self.housekeeper = housekeeper
@@ -131,6 +134,7 @@ class Towpath:
         said = {"sql": sql, "sink": sink, "copies": copies, "fragments": fragments}
         defined = self.definitions({name: {key: value for key, value in said.items() if value is not None}})
         query = parse(sql, self.job.catalog, name)
+        refuse(list(copied_lookups(query, copies)))
         request = request_of(query, defined[name], self.job.fragments, "api")
         self.engine.submit([dataclasses.replace(request, start=start_of(start))])
 
@@ -192,6 +196,9 @@ class Towpath:
         if self.loop is not None:
             with around("the policy"):
                 self.loop.step(events, time.monotonic() - self._begun)
+        if self._tables is not None:
+            with around("looking at the tables"):
+                self._watch_tables(self._tables)
         if self._folder is not None:
             with around("looking into the queries folder"):
                 self._watch_folder(self._folder)
@@ -221,6 +228,13 @@ class Towpath:
     def _record_news(self) -> None:
         for kind, text in self._self_monitor.news():
             self.engine.add_history(kind, text)
+
+    def _watch_tables(self, tables: Tables) -> None:
+        news = tables.look()
+        for text in news.published:
+            self.engine.add_history(EventKind.TABLE_CHANGED, text)
+        for part, trouble in troubles_of(news):
+            self.engine.guard.note(part, trouble)
 
     def _watch_folder(self, folder: QueryFolder) -> None:
         changes = folder.changes()
@@ -258,6 +272,8 @@ def start(job: Job | str | Path) -> Towpath:
         store = Store(job.store)
         stack.enter_context(store.lock())
         journal = Journal(store.journal)
+        tables = Tables(store, job.tables)
+        tables.open()
         known = journal.load()
         versions = edits.versions(job, [StreamVersion.from_json(said) for said in journal.streams], known)
         job = dataclasses.replace(job, streams=versions.streams)
@@ -300,7 +316,7 @@ def start(job: Job | str | Path) -> Towpath:
             loop = loop_of(job, job.control, policy, engine, starter, scaled, topology)
             places.capacities.measures = loop.measures
             stack.callback(loop.close)
-        running = Towpath(job, stack.pop_all(), engine, housekeeper, self_monitor, loop)
+        running = Towpath(job, stack.pop_all(), engine, housekeeper, self_monitor, loop, tables)
         if bad:
             running.refuse(QueryError("not taken in:", bad))
         if ignored:

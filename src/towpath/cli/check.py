@@ -28,15 +28,17 @@ def command(job_file: Path, as_json: bool) -> None:
     Every mistake is reported at once, and the exit code is then 1.
     """
     from towpath import job
-    from towpath.api.checking import parse_all
+    from towpath.api.checking import check
 
     with working(f"checking {job_file}"):
         checked = job.load(job_file)
-        queries = parse_all(checked)
+        queries = check(checked)
+    streams = {name: definition.stream for name, definition in checked.streams.items()}
+    tables = [definition.table for definition in checked.tables.values()]
     if as_json:
-        print_json(_report(checked.catalog, queries))
+        print_json(_report(streams, tables, queries))
     else:
-        print_data(_streams(checked.catalog.values()), _kinds(queries.values()), "ok")
+        print_data(_streams(streams.values()), *([_tables(tables)] if tables else []), _kinds(queries.values()), "ok")
 
 
 def kind(query: Query) -> str:
@@ -48,13 +50,14 @@ def kind(query: Query) -> str:
     return "aggregate over a join" if len(select.inputs) > 1 else "aggregate"
 
 
-def _report(catalog: Mapping[str, Stream], queries: Mapping[str, Query]) -> dict[str, Any]:
+def _report(catalog: Mapping[str, Stream], tables: Iterable[Stream], queries: Mapping[str, Query]) -> dict[str, Any]:
     return {
         "ok": True,
         "streams": {
             name: {"columns": _types(stream.columns), "time": stream.time, "delay_us": stream.delay_us}
             for name, stream in catalog.items()
         },
+        "tables": {table.name: {"columns": _types(table.columns)} for table in tables},
         "queries": {name: {"kind": kind(query), "columns": _types(query.columns)} for name, query in queries.items()},
     }
 
@@ -71,6 +74,13 @@ def _streams(streams: Iterable[Stream]) -> Table:
         columns = ", ".join(f"{name} {type_}" for name, type_ in _types(first.columns).items())
         table.add_row(_names(group), columns, first.time, f"{first.delay_us / 1e6:g} s")
     return table
+
+
+def _tables(tables: Iterable[Stream]) -> Table:
+    shown = Table("table", "columns")
+    for table in tables:
+        shown.add_row(table.name, ", ".join(f"{name} {type_}" for name, type_ in _types(table.columns).items()))
+    return shown
 
 
 def _names(streams: list[Stream]) -> str:

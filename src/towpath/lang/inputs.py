@@ -132,13 +132,19 @@ class FromReader:
             return ScopedInput(node, node.alias or node.name, None, ())
         name = lookup(node.name, self._catalog)
         if name is None:
-            known = f"the streams are {', '.join(self._catalog)}" if len(self._catalog) <= 20 else ""
-            hint = did_you_mean(node.name, self._catalog) or known
+            hint = did_you_mean(node.name, self._catalog) or self._names()
             self._problems.add(node, f"there is no stream {node.name}", hint)
             return ScopedInput(node, node.alias or node.name, None, ())
         alias = node.alias or name
         columns = {c.name: column(alias, c.name) for c in self._catalog[name].columns}
         return ScopedInput(node, alias, columns, (Input(alias, name),), is_table=self._catalog[name].is_table)
+
+    def _names(self) -> str:
+        tables = [name for name, known in self._catalog.items() if known.is_table]
+        streams = [name for name in self._catalog if name not in tables]
+        if len(self._catalog) > 20:
+            return ""
+        return f"the streams are {', '.join(streams)}" + (f"; the tables {', '.join(tables)}" if tables else "")
 
     def _by_name(self, node: exp.Table, named: WithName) -> ScopedInput:
         alias, body = node.alias or node.name, named.node.this

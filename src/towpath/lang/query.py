@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from towpath.schema import Catalog, Column, Stream, Type
+from towpath.schema import Catalog, Column, Stream, Type, reference_table
 
 MILLISECOND = 1_000
 UNITS = {
@@ -55,6 +55,11 @@ class Lookup:
     def types(self) -> dict[str, Type]:
         """Of the table's columns."""
         return {name: brought.type for name, brought in self.columns}
+
+    @property
+    def reads(self) -> Stream:
+        """The table, as a catalog has it."""
+        return reference_table(self.table, tuple(Column(name, brought.type) for name, brought in self.columns))
 
 
 @dataclass(frozen=True)

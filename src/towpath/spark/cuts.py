@@ -16,9 +16,14 @@ from pyspark.sql.types import StructType
 FORMAT = "towpath_cut"
 
 
+def newest_batch(offsets: str) -> int | None:
+    """The micro-batch that runs now, or ran last."""
+    return max((int(name) for name in os.listdir(offsets) if name.isdigit()), default=None)
+
+
 def watermark_ms(offsets: str) -> int:
     """Of the newest micro-batch in a folder of a checkpoint; 0 if there is none yet."""
-    newest = max((int(name) for name in os.listdir(offsets) if name.isdigit()), default=None)
+    newest = newest_batch(offsets)
     if newest is None:
         return 0
     with open(os.path.join(offsets, str(newest))) as file:

@@ -8,15 +8,17 @@ NULL. docs/language.md says which values those are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from sqlglot import exp
 
+from towpath.lang import infer
 from towpath.lang.functions import Log10
 from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
+from towpath.plan.assignment import input_column
 from towpath.schema import Type
 
 Resolve = Callable[[exp.Expression], Column | None]
@@ -82,6 +84,15 @@ class SparkCompiler:
 
     def all(self, nodes: list[exp.Expression]) -> list[Column]:
         return [self(n) for n in nodes]
+
+
+def value_of_row(expr: exp.Expression, alias: str, types: Mapping[str, Type]) -> Column:
+    """An expression over the columns of an input's tuple, whatever table they are written with."""
+
+    def resolve(node: exp.Expression) -> Column | None:
+        return F.col(input_column(alias, node.name)) if isinstance(node, exp.Column) else None
+
+    return SparkCompiler(resolve, lambda node: infer(node, lambda _, name: types[name]))(expr)
 
 
 def _binary(operation: Operation) -> Callable[[SparkCompiler, exp.Expression], Column]:

@@ -18,6 +18,7 @@ from towpath.spark.cuts import CutSource
 from towpath.spark.feeds import FeedSource
 from towpath.spark.links import LinkSource
 from towpath.spark.modes import own_spark
+from towpath.spark.table_source import TableSource
 
 # The default manager forks `chmod` for every checkpoint file when Hadoop's native library is missing: 30 ms a commit
 # instead of 8.
@@ -142,5 +143,5 @@ def session_settings(cores: int, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def register_sources(session: SparkSession) -> None:
-    for source in (AssignmentSource, VersionSource, CutSource, FeedSource, LinkSource):
+    for source in (AssignmentSource, VersionSource, CutSource, FeedSource, LinkSource, TableSource):
         session.dataSource.register(source)

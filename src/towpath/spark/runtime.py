@@ -17,19 +17,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from towpath.errors import StoreError
+from towpath.lang.query import Lookup
 from towpath.plan.assignment import Row, TableChange
 from towpath.plan.assignment import columns as assignment_columns
+from towpath.plan.lookups import lookups_of, values_of
 from towpath.plan.templates import Template
 from towpath.results.links import LinkIndex
 from towpath.results.log import RESULTS
 from towpath.runtime.carriers import CarrierEvent, CarrierFailed, CarrierStumbled, TriedOut
-from towpath.schema import is_link, stream_of
+from towpath.schema import Type, is_link, stream_of
 from towpath.spark import assignments, trial, universal, writers
 from towpath.spark.assignment_source import FORMAT, VERSION
 from towpath.spark.backlog import has_more, known_us
 from towpath.spark.carrier import build, column_types
 from towpath.spark.failures import StoppedByOthers, headline, is_outside, pause_after
 from towpath.spark.inputs import InputPlace, open_cut, open_input, open_links
+from towpath.spark.lookups import join_tables, open_version
 from towpath.spark.modes import functions_of, is_remote
 from towpath.spark.node import register_sources
 from towpath.spark.progress import Reads, batch_done
@@ -174,17 +177,31 @@ class SparkRuntime:
         return InputPlace(ticks, index, *signs, self._anchor_us, cores, self._intakes.let_in, self._away)
 
     def _reads_of(self, template: Template, n: int) -> Reads:
-        schema_class = template.family.classes[n]
+        schema_class = template.family.read[n]
         if is_link(schema_class):
             return Reads((), sources=1)
         names = [s.stream.name for s in self._streams if s.stream.schema_class == schema_class]
         return Reads(names, sources=2 if template.family.stateful else 1)
 
     def _open(self, carrier: str, template: Template, n: int, place: InputPlace, cut: DataFrame | None) -> DataFrame:
-        alias, schema_class = f"i{n}", template.family.classes[n]
+        alias, needed = f"i{n}", _needed(template, f"i{n}")
+        rows = self._open_streams(carrier, template, n, needed, place, cut)
+        lookups = lookups_of(template.family.classes[n])
+        types = {column: Type(type_) for column, type_ in template.family.classes[n] if column}
+
+        def open_table(lookup: Lookup, columns: Sequence[str]) -> DataFrame:
+            return open_version(self._spark, lookup, columns, self._store.table, place.offsets)
+
+        return join_tables(rows, alias, types, lookups, needed, open_table)
+
+    def _open_streams(
+        self, carrier: str, template: Template, n: int, columns: Sequence[str], place: InputPlace, cut: DataFrame | None
+    ) -> DataFrame:
+        """The tuples of one input, before they are joined with tables."""
+        alias, schema_class = f"i{n}", template.family.read[n]
         if is_link(schema_class):
             derived = stream_of(schema_class)
-            needed = [c for c in _needed(template, alias) if derived.column(c)]
+            needed = [c for c in columns if derived.column(c)]
             return open_links(self._spark, alias, derived, needed, self._store.links(schema_class), place)
         streams = [s for s in self._streams if s.stream.schema_class == schema_class]
         if not streams:
@@ -192,7 +209,7 @@ class SparkRuntime:
                 f"{self._store.root}: carrier {carrier} reads streams with the columns "
                 f"{dict(schema_class)}, and the job has none; give a job with other streams another store"
             )
-        needed = [c for c in _needed(template, alias) if streams[0].stream.column(c)]
+        needed = [c for c in columns if streams[0].stream.column(c)]
         joined = len(template.family.classes) > 1
         return open_input(self._spark, alias, streams, needed, place, cut=cut, joined=joined)
 
@@ -429,4 +446,5 @@ def _needed(template: Template, alias: str) -> list[str]:
     columns = [c for probe in template.probes for c in probe]
     columns += [*template.ranges, *template.columns, *(c for pair in template.family.keys for c in pair)]
     columns += [(c.table, c.name) for s in template.slots for c in s.columns]
-    return list(dict.fromkeys(name for owner, name in columns if owner == alias))
+    looked_up = sorted(values_of(lookups_of(template.family.classes[int(alias[1:])])))
+    return list(dict.fromkeys([*(name for owner, name in columns if owner == alias), *looked_up]))

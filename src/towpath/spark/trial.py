@@ -23,6 +23,8 @@ def copy(epoch: Path, to: Path) -> None:
     to.mkdir(parents=True)
     if (epoch / "checkpoint").exists():
         shutil.copytree(epoch / "checkpoint", to / "checkpoint", copy_function=_link)
+    if (epoch / "tables").exists():
+        shutil.copytree(epoch / "tables", to / "tables")  # the micro-batch is to have the tables that it had
     for index in epoch.glob("*/files"):  # of a feed; it is appended to
         (to / index.parent.name).mkdir()
         shutil.copyfile(index, to / index.parent.name / index.name)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from towpath.errors import StoreError
-from towpath.schema import SchemaClass
+from towpath.schema import SchemaClass, Stream, base_class
 from towpath.store import durable
 
 _taking_over = threading.Lock()
@@ -31,8 +31,10 @@ class Store:
     <root>/carriers/<carrier>/e<epoch>/      all that the carrier itself writes:
         checkpoint                           Spark's own
         <input>/files                        index of the files of a feed
+        tables/<table>/<batch>/<version>     which version of a table a micro-batch has
         results                              the results log (docs/results.md)
     <root>/trials/<carrier>/                 a copy of what a carrier that fails starts from, while it is tried out
+    <root>/tables/<table>/                   the versions of a reference table
     <root>/links/<class>/<link>.json         who makes a derived stream, for the inputs that read it
     <root>/intake/<folder>/                  files of a folder that Spark's own reader is given (streams/intake.py)
     <root>/rejected/                         rows and files that were not taken in (streams/rejected.py)
@@ -131,7 +133,16 @@ class Store:
 
     def links(self, schema_class: SchemaClass) -> Path:
         """The links that one input can read together."""
-        return self.root / "links" / hashlib.sha256(repr(schema_class).encode()).hexdigest()[:16]
+        return self.root / "links" / hashlib.sha256(repr(base_class(schema_class)).encode()).hexdigest()[:16]
+
+    def table(self, table: Stream) -> Path:
+        """Where the versions of a reference table are kept. With other columns it is another table."""
+        columns = hashlib.sha256(repr(table.schema_class).encode()).hexdigest()[:8]
+        return self.root / "tables" / f"{table.name}-{columns}"
+
+    def pins(self, table: Path) -> list[Path]:
+        """Where carriers note which version of a table their micro-batches have."""
+        return [*self.root.glob(f"carriers/*/e*/tables/{table.name}"), *self.root.glob(f"trials/*/tables/{table.name}")]
 
     def sink(self, query: str) -> Path:
         return self.root / "sinks" / f"{query}.json"

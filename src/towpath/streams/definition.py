@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -61,18 +61,13 @@ class StreamText(Settings):
             raise refusal("is missing", "name the columns: schema: {price: double, at: timestamp}")
         if source and not isinstance(source, DESCRIBED) and columns is not None:
             raise refusal(f"a source of type {source.type} brings its own columns", "remove schema")
-        bad = [name for name in columns or {} if not _is_name(name)]
+        bad = [name for name in columns or {} if not is_column_name(name)]
         if bad:
             hint = f"use 1 to {LONGEST_COLUMN} characters, and no control characters"
             raise refusal(f"not names of columns: {listed(map(repr, bad))}", hint)
         if isinstance(source, DESCRIBED) and source.part and columns:
             _check_part(*source.part, columns)
-        folded = [name.casefold() for name in columns or {}]
-        alike = [name for name in columns or {} if folded.count(name.casefold()) > 1]
-        if alike:
-            raise refusal(
-                f"these columns differ only in case: {listed(alike)}", "rename them: SQL does not distinguish them"
-            )
+        refuse_columns_alike(columns or {})
         return columns
 
     @field_validator("time")
@@ -91,7 +86,15 @@ class StreamText(Settings):
         return time
 
 
-def _is_name(text: str) -> bool:
+def refuse_columns_alike(columns: Collection[str]) -> None:
+    folded = [name.casefold() for name in columns]
+    alike = [name for name in columns if folded.count(name.casefold()) > 1]
+    if alike:
+        hint = "rename them: SQL does not distinguish them"
+        raise refusal(f"these columns differ only in case: {listed(alike)}", hint)
+
+
+def is_column_name(text: str) -> bool:
     """Whether a column can be called so. Lone surrogates (Cs) are in no file, since no encoding has them."""
     return 1 <= len(text) <= LONGEST_COLUMN and all(unicodedata.category(c) not in ("Cc", "Cs") for c in text)
 

@@ -150,6 +150,7 @@ def plain_rows(path: str, form: Form) -> int:
     columns = {footer.schema.column(n).path.lower(): n for n in range(footer.num_columns)}
     if sorted(columns) != sorted(field.name.lower() for field in footer.schema.to_arrow_schema()):
         return 0  # there are lists or structures
+    assert form.time is not None, "streams have an event time"
     if form.time.lower() not in columns:
         return 0
     for name, type_ in form.types.items():

@@ -64,11 +64,14 @@ MIXED_LINE_ENDS = "its lines do not all end like the first one (CR LF, LF or CR)
 
 @dataclass(frozen=True)
 class Form:
-    """How files are to be understood: their format, the columns and which of them is the event time."""
+    """How files are to be understood: their format, the columns and which of them is the event time.
+
+    What has no event time is a table: each of its columns is to be there.
+    """
 
     format: str
     schema: pa.Schema
-    time: str
+    time: str | None
     header: bool = True  # of CSV
 
     @property
@@ -143,13 +146,15 @@ def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tup
     source = (
         f"read_csv({_text(_literally(path))}, auto_detect = false, header = {str(form.header).lower()}, "
         f"delim = ',', quote = '\"', escape = '\"', columns = {_struct(columns)}, store_rejects = true, "
-        f"new_line = {_text(_line_end(path))}, "
-        f"force_not_null = ['c{places[form.time]}'])"
+        f"new_line = {_text(_line_end(path))}"
+        + ("" if form.time is None else f", force_not_null = ['c{places[form.time]}']")
+        + ")"
     )
     # DuckDB refuses only for columns that are asked for, so all of the stream's are, always. And it counts the columns
     # of force_not_null among those that are asked for, so all that stand before the event time are, too.
     outputs = _outputs(form, {column: f"c{place}" for column, place in places.items()})
-    others = "".join(f", c{n}" for n in range(places[form.time]) if n not in types)
+    before_time = 0 if form.time is None else places[form.time]
+    others = "".join(f", c{n}" for n in range(before_time) if n not in types)
     rows = database.sql(f"SELECT {outputs}{others} FROM {source}").to_arrow_table().select(form.schema.names)
     refused = database.execute(
         "SELECT line_byte_position, any_value(column_name ORDER BY column_idx), "
@@ -236,7 +241,7 @@ def _read_json(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tu
         rows = database.sql(f"SELECT * FROM {source}").to_arrow_table()
     except duckdb.Error:
         return _read_lines(database, path, form)  # to find out which lines it is
-    if rows.column(form.time).null_count or _endless(rows, form) is not None:
+    if _timeless_rows(rows, form) or _endless(rows, form) is not None:
         return _read_lines(database, path, form)
     return rows, []
 
@@ -276,7 +281,8 @@ def _read_texts(
 def _fault(form: Form) -> str:
     """What is wrong with a line, as SQL; NULL if nothing is."""
     times = [f"isfinite(row.{_quoted(name)})" for name, type_ in form.types.items() if type_ in TEMPORAL]
-    sound = " AND ".join([f"row.{_quoted(form.time)} IS NOT NULL", *(f"coalesce({test}, true)" for test in times)])
+    has_time = [] if form.time is None else [f"row.{_quoted(form.time)} IS NOT NULL"]
+    sound = " AND ".join([*has_time, *(f"coalesce({test}, true)" for test in times)]) or "true"
     tests = [
         f"WHEN whole AND {sound} THEN NULL",
         "WHEN kind IS NULL THEN 'not JSON'",
@@ -291,7 +297,8 @@ def _fault(form: Form) -> str:
         tests.append(f"WHEN {misfit} THEN {_text(f'column {name}: no {type_}: ')} || json_extract(line, {key})")
         if type_ in TEMPORAL:
             tests.append(f"WHEN NOT isfinite(row.{_quoted(name)}) THEN {_text(ENDLESS)}")
-    tests.append(f"WHEN row.{_quoted(form.time)} IS NULL THEN {_text(_timeless(form.time))}")
+    if form.time is not None:
+        tests.append(f"WHEN row.{_quoted(form.time)} IS NULL THEN {_text(_timeless(form.time))}")
     return f"CASE {' '.join(tests)} END"
 
 
@@ -305,16 +312,20 @@ def _read_parquet(database: duckdb.DuckDBPyConnection, path: str, form: Form) ->
     columns = {column: _quoted(described[place][0]) for column, place in places.items()}
     found = {column: described[place][1] for column, place in places.items()}
     rows = database.sql(f"SELECT {_outputs(form, columns, found)} FROM {source}").to_arrow_table()
-    tests = [(_timeless(form.time), f"{_cast(form.time, columns, form, found)} IS NULL")]
+    tests = []
+    if form.time is not None:
+        tests.append((_timeless(form.time), f"{_cast(form.time, columns, form, found)} IS NULL"))
     for column, type_ in form.types.items():
         if column in found and not _same(found[column], type_):
             misfit = f"{columns[column]} IS NOT NULL AND {_cast(column, columns, form, found)} IS NULL"
             tests.insert(0, (f"column {column}: not a value of type {type_}", misfit))
         if column in found and type_ in TEMPORAL:
             tests.append((ENDLESS, f"NOT isfinite({_cast(column, columns, form, found)})"))
+    if not tests:
+        return rows, []
     fault = "CASE " + " ".join(f"WHEN {test} THEN {_text(reason)}" for reason, test in tests) + " END"
     alike = all(_same(found[column], form.types[column]) for column in found)
-    if alike and not rows.column(form.time).null_count and _endless(rows, form) is None:
+    if alike and not _timeless_rows(rows, form) and _endless(rows, form) is None:
         return rows, []
     shown = "to_json(struct_pack(" + ", ".join(f"{name} := {name}" for name in columns.values()) + "))::VARCHAR"
     judged = database.sql(
@@ -344,7 +355,9 @@ def _places(names: Sequence[str], form: Form) -> dict[str, int]:
                 found[column] = lower.index(column.lower())
             case n if n > 1:
                 raise BadFile(f"it has {n} columns {column}; names do not depend on case")
-    if form.time not in found:
+    if form.time is None and (missing := [name for name in form.schema.names if name not in found]):
+        raise BadFile(f"it has no column {', '.join(missing)}; it has {', '.join(names) or 'none'}")
+    if form.time is not None and form.time not in found:
         raise BadFile(f"it has no column {form.time}, which is the event time; it has {', '.join(names) or 'none'}")
     return found
 
@@ -376,6 +389,10 @@ def _endless(rows: pa.Table, form: Form) -> pa.ChunkedArray | None:
 def _cast(column: str, columns: dict[str, str], form: Form, found: dict[str, str]) -> str:
     value, type_ = columns[column], form.types[column]
     return value if found[column] == type_ or _same(found[column], type_) else f"TRY_CAST({value} AS {type_})"
+
+
+def _timeless_rows(rows: pa.Table, form: Form) -> int:
+    return 0 if form.time is None else rows.column(form.time).null_count
 
 
 def _timeless(time: str) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from towpath.arrow import arrow_schema
-from towpath.lang.query import WINDOW, Input, Query, Select, View
+from towpath.lang.query import ROW, WINDOW, Input, Lookup, Query, Select, View
 from towpath.schema import Catalog, Column, Type
 from towpath.verify.render import Renderer, quoted
 from towpath.verify.texts import register
@@ -17,6 +17,7 @@ from towpath.verify.texts import register
 # No column of a stream holds a control character, so these never hide one.
 TIME = quoted("\x01time")  # a tuple's event time in microseconds
 HALF = quoted("\x01half")  # 0 or 1: the two buckets of time in which a tuple can find partners
+KEY = "\x01key"  # of a reference table, by which its rows are looked up
 HOP = quoted("\x01hop")  # how many slides before the newest one a window starts
 
 
@@ -109,7 +110,8 @@ class _Batch:
         """The columns needed of a stream: timestamps in UTC without zone, integers in 64 bits, as in the language."""
         stream = self.catalog[source.stream]
         time = f"epoch_us({quoted(stream.time)})"
-        used = self._used_columns(source.alias)
+        looked_up = {c.name for t in source.lookups for value, _ in t.keys for c in value.find_all(exp.Column)}
+        used = self._used_columns(source.alias) | looked_up
         columns = [f"{time} AS {TIME}"]
         columns += [f"{_as_computed(c)} AS {quoted(c.name)}" for c in stream.columns if c.name in used]
         table = quoted(source.stream)
@@ -118,7 +120,22 @@ class _Batch:
             table += f", (VALUES (0), (1)) AS halves({HALF})"
         # A window that starts in time has all its tuples, also the older partners of a join.
         valid = "" if self.from_us is None or self.select.window else f" WHERE {time} >= {self.from_us}"
-        return f"(SELECT {', '.join(columns)} FROM {table}{valid}) AS {quoted(source.alias)}"
+        tuples = f"(SELECT {', '.join(columns)} FROM {table}{valid})"
+        for lookup in source.lookups:
+            tuples = f"(SELECT * FROM {tuples} AS {quoted(ROW)} {self._joined(source, lookup)})"
+        return f"{tuples} AS {quoted(source.alias)}"
+
+    def _joined(self, source: Input, lookup: Lookup) -> str:
+        """The join of a stream's tuples with a reference table, whose columns get the names that they have there."""
+        columns = [f"{_as_computed(c)} AS {quoted(c.name)}" for c in self.catalog[lookup.table].columns]
+        brought = [f"{quoted(name)} AS {quoted(as_.name)}" for name, as_ in lookup.columns]
+        keys = [f"{quoted(name)} AS {quoted(f'{KEY}{n}')}" for n, (_, name) in enumerate(lookup.keys)]
+        types = {c.name: c.type for c in source.read(self.catalog).columns}
+        render = Renderer(lambda _, name: types[name], {})
+        equal = [f"{render(value)} = {quoted(f'{KEY}{n}')}" for n, (value, _) in enumerate(lookup.keys)]
+        kind = "LEFT JOIN" if lookup.outer else "JOIN"
+        table = f"(SELECT {', '.join(columns)} FROM {quoted(lookup.table)})"
+        return f"{kind} (SELECT {', '.join([*brought, *keys])} FROM {table}) ON {' AND '.join(equal)}"
 
     def _used_columns(self, alias: str) -> set[str]:
         select = self.select
@@ -128,8 +145,8 @@ class _Batch:
     def _column_type(self, alias: str, name: str) -> Type:
         if alias == WINDOW:
             return Type.TIMESTAMP
-        stream = next(i.stream for i in self.select.inputs if i.alias == alias)
-        return next(c.type for c in self.catalog[stream].columns if c.name == name)
+        read = next(i for i in self.select.inputs if i.alias == alias)
+        return next(c.type for c in read.read(self.catalog).columns if c.name == name)
 
     def _time(self) -> str:
         """The time of a tuple or of a combination: the latest of its parts."""

@@ -297,7 +297,7 @@ class Engine:
 
     def _patience_of(self, carrier: CarrierRecord) -> list[Patience]:
         """Of its inputs; links need none, since those who make them report how far they have come."""
-        return [self._patience.get(schema_class, Patience()) for schema_class in carrier.template.family.classes]
+        return [self._patience.get(schema_class, Patience()) for schema_class in carrier.template.family.read]
 
     def at_rest(self, carrier: str) -> bool:
         """Whether a carrier has nothing to read."""

@@ -111,10 +111,10 @@ class Beginnings:
 
     def _newest(self, carriers: list[CarrierRecord]) -> int | None:
         """The newest event time that is known of the streams that some carriers read, whoever has read it."""
-        classes = {schema_class for carrier in carriers for schema_class in carrier.template.family.classes}
+        classes = {schema_class for carrier in carriers for schema_class in carrier.template.family.read}
         times = [carrier.known_us for carrier in carriers]
         for carrier in self._known.state.carriers.values():
-            read = zip(carrier.template.family.classes, carrier.inputs_us, strict=False)  # nothing at first
+            read = zip(carrier.template.family.read, carrier.inputs_us, strict=False)  # nothing at first
             times += [us for schema_class, us in read if schema_class in classes]
         return max((us for us in times if us is not None), default=None)
 

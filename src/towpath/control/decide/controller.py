@@ -50,7 +50,7 @@ from towpath.errors import MoveRefused, NodeRefused
 from towpath.plan import CarrierKinds
 from towpath.plan.assignment import Row
 from towpath.runtime.carriers import BatchDone
-from towpath.schema import Catalog, SchemaClass, is_link
+from towpath.schema import Catalog, SchemaClass, class_of, is_link, tables_of
 
 __all__ = ["Controller", "Instruction", "PublishTable", "StartCarrier", "StopCarrier", "Submission"]
 
@@ -110,13 +110,15 @@ class Controller:
         self._know(known)
 
     def classes(self, query: QueryRecord) -> set[SchemaClass]:
-        """Of the streams that a query reads, also through links."""
+        """Of the streams and the tables that a query reads, also through links."""
         found: set[SchemaClass] = set()
         for part in self.state.parts_of(query.id):
             fragment = self.state.fragments.get(part.fragment)
             if fragment is None:
                 continue  # of a query that is over
-            found |= {c for c in self.known.carrier_of(fragment).template.family.classes if not is_link(c)}
+            family = self.known.carrier_of(fragment).template.family
+            found |= {c for c in family.read if not is_link(c)}
+            found |= {class_of(table) for c in family.classes for table in tables_of(c)}
             for link in self.known.links_of(fragment):
                 if (maker := self.queries.running.get(link)) is not None:
                     found |= self.classes(maker)

@@ -25,12 +25,12 @@ from towpath.job import Job
 from towpath.lang import parse
 from towpath.plan import WHOLE
 from towpath.plan.pipeline import PipelineSource
-from towpath.schema import LINK, Catalog, is_link
+from towpath.schema import LINK, Catalog, base_class, is_link, tables_of
 from towpath.streams.versions import StreamVersion, Versions, carried_on
 
 
 def versions(job: Job, before: Sequence[StreamVersion], known: State) -> Versions:
-    read = {c for carrier in known.carriers.values() for c in carrier.template.family.classes}
+    read = {c for carrier in known.carriers.values() for c in carrier.template.family.read}
     return carried_on(job.streams, before, read)
 
 
@@ -69,7 +69,9 @@ def _reads_as_before(record: QueryRecord, links: Mapping[str, QueryRecord], cata
     def is_as_before(source: PipelineSource) -> bool:
         if is_link(source.schema_class):
             return source.stream in links and _reads_as_before(links[source.stream], links, catalog, known)
-        return source.stream in catalog and catalog[source.stream].schema_class == source.schema_class
+        has_tables = all(catalog.get(table.name) == table for table in tables_of(source.schema_class))
+        is_there = source.stream in catalog and has_tables
+        return is_there and catalog[source.stream].schema_class == base_class(source.schema_class)
 
     fragments = (known.fragments[part.fragment] for part in known.parts_of(record.id))
     return all(is_as_before(source) for fragment in fragments for source in fragment.pipeline.sources)

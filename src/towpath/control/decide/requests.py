@@ -13,7 +13,7 @@ from towpath.job import QueryDef
 from towpath.lang import Query
 from towpath.plan import WHOLE
 from towpath.plan.cut import Derived, plan
-from towpath.schema import LINK, Catalog, SchemaClass
+from towpath.schema import LINK, Catalog, SchemaClass, class_of
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ def _asks_as(record: QueryRecord, request: Request, controller: Controller, cata
 
 
 def classes_of(query: Query, catalog: Catalog) -> set[SchemaClass]:
-    return {catalog[name].schema_class for name in query.streams}
+    streams = {catalog[name].schema_class for name in query.streams}
+    return streams | {class_of(catalog[name]) for name in query.tables}
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,11 @@ def problem(
     free = [Fragment(w.name, w.name, (builder.wanted(w),)) for w in asked]
     return Problem(
         Cluster(tuple(map(capacities.node, nodes)), capacities.topology.network(nodes)),
-        tuple(PlacementStream(s.name, capacities.entry(s.name, nodes), s.rate, width(s)) for s in catalog.values()),
+        tuple(
+            PlacementStream(s.name, capacities.entry(s.name, nodes), s.rate, width(s))
+            for s in catalog.values()
+            if not s.is_table
+        ),
         (*running, *free),
         (
             *(PlacementQuery(c.id, (c.id,)) for c in here),
@@ -117,7 +121,7 @@ class _OperatorBuilder:
         self, name: str, family: Family, fragments: int, busy: float | None, makers: Sequence[str]
     ) -> Operator:
         """`makers` are the carriers whose links it reads."""
-        read = [s for s in self._catalog.values() if s.schema_class in family.classes]
+        read = [s for s in self._catalog.values() if s.schema_class in family.read]
         rate, kind = sum(s.rate for s in read), kind_of(family)
         estimated = getattr(ESTIMATED, kind) * fragments
         cost = estimated if busy is None or not rate else busy / rate

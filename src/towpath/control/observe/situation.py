@@ -92,7 +92,8 @@ class Situation:
     def problem(self) -> Problem:
         """With the placement of now as `current`."""
         rates = self.stream_rates
-        streams = (PlacementStream(s.name, self._entry(s.name), rates[s.name], width(s)) for s in self.catalog.values())
+        known = (s for s in self.catalog.values() if not s.is_table)
+        streams = (PlacementStream(s.name, self._entry(s.name), rates[s.name], width(s)) for s in known)
         fragments = tuple(self._fragment(name, record) for name, record in self.fragments.items())
         owned: dict[str, list[str]] = {}
         for fragment in fragments:
@@ -181,8 +182,7 @@ class Situation:
         return {name: sum(r) / len(r) if r else self.catalog[name].rate for name, r in found.items()}
 
     def _read_by(self, carrier: CarrierRecord) -> list[SchemaStream]:
-        classes = carrier.template.family.classes
-        return [s for c in classes for s in self.catalog.values() if s.schema_class == c]
+        return [s for c in carrier.template.family.read for s in self.catalog.values() if s.schema_class == c]
 
     # --- fragments ---------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from towpath.plan.assignment import (
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.serial import dump_pipeline
 from towpath.plan.templates import Family, Template, merge_all
-from towpath.schema import Catalog, SchemaClass, is_link
+from towpath.schema import Catalog, SchemaClass, base_class, is_link
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,8 @@ class ControllerState:
 
     def delay_of(self, schema_class: SchemaClass) -> int:
         """The longest allowed delay among the streams of a class; links have none."""
-        return max((s.delay_us for s in self._catalog.values() if s.schema_class == schema_class), default=0)
+        base = base_class(schema_class)
+        return max((s.delay_us for s in self._catalog.values() if s.schema_class == base), default=0)
 
     def publish(self, carriers: Iterable[str]) -> list[Instruction]:
         instructions: list[Instruction] = []

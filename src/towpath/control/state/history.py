@@ -43,6 +43,7 @@ class EventKind(StrEnum):
     DISK_FULL = "disk full"
     FAULT = "fault"
     LATE_ROWS = "late rows"
+    TABLE_CHANGED = "table changed"
 
 
 STEPS = {

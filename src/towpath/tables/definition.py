@@ -1,0 +1,68 @@
+"""An entry under `tables` of a job file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from towpath.config.settings import ColumnType, Location, Settings, listed, refusal
+from towpath.schema import Column, Stream, Type, reference_table
+from towpath.streams.definition import is_column_name, refuse_columns_alike
+
+
+class FileTable(Settings):
+    """A file that holds the whole table."""
+
+    type: Literal["file"]
+    path: Location = Field(examples=["./currencies.csv"])
+    format: Literal["csv", "parquet"] = Field(examples=["csv"])
+    header: bool = True  # of CSV
+
+    @field_validator("path")
+    @classmethod
+    def _is_no_folder(cls, path: str) -> str:
+        if "://" in path or Path(path).is_dir():
+            what = "is elsewhere" if "://" in path else "is a folder"
+            hint = "a table is one file, which holds all of it"
+            raise refusal(f"expected a file of this machine, but {path} {what}", hint)
+        return path
+
+    @field_validator("header")
+    @classmethod
+    def _is_csv(cls, header: bool, info: ValidationInfo) -> bool:
+        if info.data.get("format", "csv") != "csv":
+            raise refusal(f"a {info.data['format']} file has no header line", "remove it, or set format: csv")
+        return header
+
+
+class TableText(Settings):
+    """A table as written."""
+
+    source: FileTable = Field(examples=["{type: file, path: ./currencies.csv, format: csv}"])
+    columns: dict[str, ColumnType] = Field(alias="schema", examples=["{code: string, rate: double}"])
+
+    @field_validator("columns")
+    @classmethod
+    def _are_columns(cls, columns: dict[str, Type]) -> dict[str, Type]:
+        if not columns:
+            raise refusal("is missing", "name the columns: schema: {code: string, rate: double}")
+        if bad := [name for name in columns if not is_column_name(name)]:
+            raise refusal(f"not names of columns: {listed(map(repr, bad))}", "use other characters, and fewer of them")
+        refuse_columns_alike(columns)
+        return columns
+
+
+TABLE_SOURCES: dict[str, type[Settings]] = {"file": FileTable}
+
+
+@dataclass(frozen=True)
+class TableDef:
+    table: Stream  # as a catalog has it
+    source: FileTable
+
+
+def define(name: str, text: TableText) -> TableDef:
+    return TableDef(reference_table(name, tuple(Column(*item) for item in text.columns.items())), text.source)

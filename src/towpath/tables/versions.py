@@ -1,0 +1,138 @@
+"""The versions of a table, in its folder of the store, and which of them a micro-batch reads.
+
+    current.json       the version in force
+    <version>.arrow    its rows; a file never changes
+
+A carrier notes beside its checkpoint which version a micro-batch has (`pinned`), before it reads a row of it.
+
+Imported by Spark's Python workers in every micro-batch, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from towpath.store import durable
+
+CURRENT = "current.json"
+KEPT_S = 600.0  # so long a version stays that was replaced: a reader may be about to note that it has it
+
+
+def publish(folder: Path, rows: pa.Table) -> int | None:
+    """Puts a version into force; None if these are the rows that are in force already."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks())
+    content = sink.getvalue()
+    digest = hashlib.sha256(content).hexdigest()
+    before: dict[str, Any] = _read_current(folder) if has_version(folder) else {"version": 0, "digest": ""}
+    if before["digest"] == digest:
+        return None
+    version: int = before["version"] + 1
+    with durable.writing(version_file(folder, version)) as scratch:
+        scratch.write_bytes(content)
+    if before["version"]:
+        os.utime(version_file(folder, before["version"]))  # from now on it is replaced
+    durable.write_json(folder / CURRENT, {"version": version, "digest": digest, "rows": rows.num_rows})
+    return version
+
+
+def has_version(folder: Path) -> bool:
+    return (folder / CURRENT).exists()
+
+
+def current(folder: Path) -> int:
+    version: int = _read_current(folder)["version"]
+    return version
+
+
+def _read_current(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / CURRENT).read_text())
+    return found
+
+
+def version_file(folder: Path, version: int) -> Path:
+    return folder / f"{version}.arrow"
+
+
+def load(folder: Path, version: int) -> pa.Table:
+    with pa.memory_map(str(version_file(folder, version))) as file:
+        return pa.ipc.open_file(file).read_all()
+
+
+def sweep(folder: Path, read: Collection[int]) -> None:
+    """Deletes the versions that are not in force, that nobody reads, and that were replaced a while ago."""
+    in_force = current(folder)
+    for path in folder.glob("[0-9]*.arrow"):
+        old = time.time() - path.stat().st_mtime >= KEPT_S
+        if old and int(path.stem) not in {in_force, *read}:
+            path.unlink(missing_ok=True)
+
+
+# --- pins ------------------------------------------------------------------------------------------------------------
+
+
+def pinned(pins: Path, batch: int, in_force: Callable[[], int]) -> int:
+    """The version that a micro-batch reads: the one that was noted, or the one in force, which is noted first.
+
+    A note is a folder with the version as the name of what is in it: folders are renamed in one step, and never onto
+    another one that has something in it. So of several who note something at once, one does.
+    """
+    noted = _noted(pins / str(batch))
+    if noted is not None:
+        return noted
+    pins.mkdir(parents=True, exist_ok=True)
+    scratch = pins / f".{uuid.uuid4().hex}"
+    scratch.mkdir()
+    (scratch / str(in_force())).touch()
+    durable.sync(scratch)
+    try:
+        os.rename(scratch, pins / str(batch))
+        durable.sync(pins)
+        _forget_repeated(pins, batch)
+    except OSError:
+        shutil.rmtree(scratch, ignore_errors=True)
+    noted = _noted(pins / str(batch))
+    if noted is None:
+        raise OSError(f"{pins}: the version of the table for micro-batch {batch} could not be noted")
+    return noted
+
+
+def changes(pins: Path) -> dict[int, int]:
+    """From which micro-batch on a carrier has read which version. The newest micro-batch is there, too."""
+    if not pins.is_dir():
+        return {}
+    batches = sorted(int(name) for name in os.listdir(pins) if name.isdigit())
+    return {batch: noted for batch in batches if (noted := _noted(pins / str(batch))) is not None}
+
+
+def newest(pins: Path) -> int | None:
+    """The version of the newest micro-batch, the only one that can be repeated."""
+    known = changes(pins)
+    return known[max(known)] if known else None
+
+
+def _noted(note: Path) -> int | None:
+    try:
+        return next((int(name) for name in os.listdir(note)), None)
+    except FileNotFoundError:
+        return None
+
+
+def _forget_repeated(pins: Path, newest: int) -> None:
+    """Of micro-batches that are over, the first one of each version says enough."""
+    before = None
+    for batch, version in changes(pins).items():
+        if batch < newest and version == before:
+            shutil.rmtree(pins / str(batch), ignore_errors=True)
+        before = version
