@@ -17,16 +17,18 @@ from pyspark.sql import functions as F
 
 from towpath.arrow import arrow_schema
 from towpath.lang import parse
-from towpath.lang.query import Query
+from towpath.lang.query import Lookup, Query
 from towpath.plan import CarrierKinds
 from towpath.plan.assignment import TableChange, columns, log_columns, rows
 from towpath.plan.cut import plan
+from towpath.plan.lookups import lookups_of
 from towpath.plan.pipeline import Pipeline
 from towpath.plan.templates import Template, merge_all, template_of, universal_for
-from towpath.schema import Catalog
+from towpath.schema import Catalog, Type
 from towpath.spark import universal, writers
 from towpath.spark.assignments import publish, table_columns
 from towpath.spark.carrier import build, column_types
+from towpath.spark.lookups import join_tables
 from towpath.spark.node import QUICK_JAVA, NodeSettings, open_session
 
 Tables = Mapping[str, pa.Table]
@@ -93,18 +95,26 @@ def run(
 
 
 def _input(spark: SparkSession, template: Template, n: int, catalog: Catalog, tables: Tables) -> DataFrame:
-    alias, streams = f"i{n}", [s for s in catalog.values() if s.schema_class == template.family.classes[n]]
+    alias, streams = f"i{n}", [s for s in catalog.values() if s.schema_class == template.family.read[n]]
     frames = [spark.createDataFrame(tables[s.name]).withColumn("_stream", F.lit(s.name)) for s in streams]
     together = frames[0]
     for frame in frames[1:]:
         together = together.unionByName(frame)
     time = F.col(streams[0].time)
-    return together.select(
+    tuples = together.select(
         *(F.col(c.name).alias(f"{alias}_{c.name}") for c in streams[0].columns),
         F.unix_micros(time).alias(f"{alias}__us"),
         F.col("_stream").alias(f"{alias}__stream"),
         time.alias("_event"),
     )
+    types = {column: Type(type_) for column, type_ in template.family.classes[n] if column}
+
+    def open_table(lookup: Lookup, columns: Sequence[str]) -> DataFrame:
+        rows = tables[lookup.table].select(columns)
+        named = rows.rename_columns([f"c{n}" for n in range(len(columns))])
+        return spark.createDataFrame(named)
+
+    return join_tables(tuples, alias, types, lookups_of(template.family.classes[n]), list(types), open_table)
 
 
 def _answer(log: pa.Table, fragment: int, pipeline: Pipeline, template: Template, query: Query) -> pa.Table:

@@ -121,18 +121,18 @@ class _Batch:
         # A window that starts in time has all its tuples, also the older partners of a join.
         valid = "" if self.from_us is None or self.select.window else f" WHERE {time} >= {self.from_us}"
         tuples = f"(SELECT {', '.join(columns)} FROM {table}{valid})"
-        for lookup in source.lookups:
-            tuples = f"(SELECT * FROM {tuples} AS {quoted(ROW)} {self._joined(source, lookup)})"
+        for number, lookup in enumerate(source.lookups):
+            tuples = f"(SELECT * FROM {tuples} AS {quoted(ROW)} {self._joined(source, lookup, f'{KEY}{number}-')})"
         return f"{tuples} AS {quoted(source.alias)}"
 
-    def _joined(self, source: Input, lookup: Lookup) -> str:
+    def _joined(self, source: Input, lookup: Lookup, key: str) -> str:
         """The join of a stream's tuples with a reference table, whose columns get the names that they have there."""
         columns = [f"{_as_computed(c)} AS {quoted(c.name)}" for c in self.catalog[lookup.table].columns]
         brought = [f"{quoted(name)} AS {quoted(as_.name)}" for name, as_ in lookup.columns]
-        keys = [f"{quoted(name)} AS {quoted(f'{KEY}{n}')}" for n, (_, name) in enumerate(lookup.keys)]
+        keys = [f"{quoted(name)} AS {quoted(f'{key}{n}')}" for n, (_, name) in enumerate(lookup.keys)]
         types = {c.name: c.type for c in source.read(self.catalog).columns}
         render = Renderer(lambda _, name: types[name], {})
-        equal = [f"{render(value)} = {quoted(f'{KEY}{n}')}" for n, (value, _) in enumerate(lookup.keys)]
+        equal = [f"{render(value)} = {quoted(f'{key}{n}')}" for n, (value, _) in enumerate(lookup.keys)]
         kind = "LEFT JOIN" if lookup.outer else "JOIN"
         table = f"(SELECT {', '.join(columns)} FROM {quoted(lookup.table)})"
         return f"{kind} (SELECT {', '.join([*brought, *keys])} FROM {table}) ON {' AND '.join(equal)}"

@@ -31,12 +31,12 @@ class Batch:
 
     def complete(self, sql: str, from_us: int | None = None, *, settled: bool = True) -> pa.Table:
         """Of a query that stands from an event time on for ever; the answers' bounds are those that were asked for."""
-        query = parse(sql, self._recording.catalog)
-        return expected(self._database(query, settled=settled), query, self._recording.catalog, from_us)
+        query = parse(sql, self._recording.known)
+        return expected(self._database(query, settled=settled), query, self._recording.known, from_us)
 
     def answers(self, versions: Sequence[AnswerVersion], *, settled: bool = True) -> pa.Table:
         """Of each version for the event times that it says it stood."""
-        return Oracle(self._recording.catalog, partial(self._database, settled=settled)).answers(versions)
+        return Oracle(self._recording.known, partial(self._database, settled=settled)).answers(versions)
 
     def _database(self, query: Query, *, settled: bool) -> duckdb.DuckDBPyConnection:
         """`settled`: a filter has all rows; else it has only those that nobody can have missed."""

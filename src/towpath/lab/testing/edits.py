@@ -37,7 +37,7 @@ def _with_new_stream(workload: Workload, stream: str, phase: int) -> Workload:
     """Nobody can ask for a stream before it is there."""
 
     def reads(query: DrawnQuery) -> bool:
-        parsed = [parse(sql, workload.recording.catalog) for _, sql in query.texts]
+        parsed = [parse(sql, workload.recording.known) for _, sql in query.texts]
         return any(stream in one.streams for one in parsed)
 
     def after(query: DrawnQuery) -> DrawnQuery:

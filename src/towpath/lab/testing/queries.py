@@ -146,6 +146,34 @@ def random_shape_over_views(rng: Random, catalog: Catalog) -> Shape:
     return rng.choice(kinds)(rng, catalog)
 
 
+def random_shape_over_tables(rng: Random, catalog: Catalog, tables: Catalog) -> Shape:
+    """Filters, windows, joins and windows of joins whose streams look rows up in tables."""
+    count = rng.choice((1, 1, 2))
+    streams = _random_streams(rng, catalog, count)
+    found = [_random_stream(rng, tables) for _ in range(rng.choice((1, 1, 2)))]
+    everything = [*streams, *found]
+    columns = [c for number, one in enumerate(everything) for c in _columns_of(one, number)]
+    ties = (*_ties(rng, streams), *(_looked_up(rng, everything, count + n) for n in range(len(found))))
+    conditions = (*_join_conditions(rng, streams), *_conditions(rng, columns, rng.randint(0, 2)))
+    aggregates = rng.choice((False, True))
+    window = rng.choice(WINDOWS if count == 1 else JOINED_WINDOWS) if aggregates or count == 2 else ""
+    if window and not aggregates:
+        window = f"[RANGE {rng.choice(JOIN_RANGES[2])}]"
+    joined = tuple(InputShape(table.name, outer=rng.random() < 0.3) for table in found)
+    inputs = (*(InputShape(stream.name, window) for stream in streams), *joined)
+    if aggregates:
+        return Shape((_grouped(rng, columns, inputs, ties, conditions),))
+    return Shape((SelectShape(_items(rng, columns), inputs, ties, conditions),))
+
+
+def _looked_up(rng: Random, relations: Sequence[Stream], number: int) -> str:
+    """By a column or an expression of some input before: a stream, or another table."""
+    before = rng.randrange(number)
+    columns = [text for text, type_ in _columns_of(relations[before], before) if type_.integral]
+    value = rng.choice(("{c}", "{c}", "{c} % 3", "abs({c}) % 5 + 1")).format(c=rng.choice(columns))
+    return rng.choice((f"{value} = @{number}.k", f"@{number}.k = {value}"))
+
+
 def _view(rng: Random, stream: Stream) -> tuple[SelectShape, list[Type]]:
     """Windows of one stream by its key, c0, and the types of what comes out."""
     columns = _columns_of(stream, 0)

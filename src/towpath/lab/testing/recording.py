@@ -7,7 +7,7 @@ several files at once, NULL, NaN, infinities, negative zero, the smallest and th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from random import Random
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from towpath.arrow import ARROW
 from towpath.lab.testing.files import FORMATS
-from towpath.schema import Column, Stream, Type
+from towpath.schema import Column, Stream, Type, reference_table
 
 SECOND = 1_000_000
 # 2026-01-01, and the epoch's first minute; before the epoch, where its watermark starts, Spark takes all for late.
@@ -54,6 +54,16 @@ class Recording:
     formats: dict[str, str] = field(default_factory=dict)  # of the files of a stream; Parquet where nothing is said
     files: int = 1  # into which a chunk is split
     idle_after_ms: int = 0  # how long each stream may keep others waiting; 0: for ever
+    tables: dict[str, pa.Table] = field(default_factory=dict)  # reference tables, which stay as they are
+
+    @property
+    def known(self) -> dict[str, Stream]:
+        """All that a query can name."""
+        types = {arrow: type_ for type_, arrow in ARROW.items()}
+        return self.catalog | {
+            name: reference_table(name, tuple(Column(f.name, types[f.type]) for f in rows.schema))
+            for name, rows in self.tables.items()
+        }
 
     def complete(self, stream: str) -> pa.Table:
         return pa.concat_tables([chunk[stream] for chunk in self.chunks])
@@ -103,6 +113,20 @@ def random_recording(rng: Random) -> Recording:
     # The plainest choice comes first: failures shrink towards it.
     formats = {name: FORMATS[max(rng.randint(-2, len(FORMATS) - 1), 0)] for name in catalog}
     return Recording(catalog, tuple(chunks), formats, files=max(rng.randint(-1, 3), 1))
+
+
+def with_tables(rng: Random, recording: Recording) -> Recording:
+    """The same with two reference tables: keys that come twice, not at all, or are NULL, and sometimes no row."""
+    tables = {f"t{number}": _random_table(rng) for number in (1, 2)}
+    return replace(recording, tables=tables)
+
+
+def _random_table(rng: Random) -> pa.Table:
+    others = rng.sample(MAYBE_COLUMNS, rng.randint(1, 3))
+    columns = (Column("k", rng.choice((Type.BIGINT, Type.INT))), *others)
+    rows, draws = rng.choice((0, 3, 10, 10, 10)), np.random.default_rng(rng.randint(0, 999))
+    times = STARTS[0] + np.arange(rows) * SECOND
+    return pa.table({column.name: _random_values(column, times, draws) for column in columns})
 
 
 def _silent(phases: np.ndarray, first: int, then: int) -> np.ndarray:

@@ -22,6 +22,7 @@ from towpath.lab.testing.workload import Workload
 from towpath.plan import WHOLE, CarrierKinds
 from towpath.streams.definition import StreamDef
 from towpath.streams.sources import FilesSource
+from towpath.tables.definition import FileTable, TableDef
 
 EMBEDDED = EmbeddedNode.model_validate({"type": "embedded", "cores": 2, "memory": "2g"})
 ONE: Mapping[str, NodeDef] = {"local": EMBEDDED}
@@ -56,7 +57,17 @@ def job_of(
     early = {name: QueryDef.model_validate(query) for name, query in first.items()}
     results = ResultsDef.model_validate({})
     where = (folder / "store", 50, streams, dict(nodes))
-    return Job(*where, early, None, results, fragments=fragments, carriers=carriers)
+    tables = {name: table_of(folder, name, workload) for name in workload.recording.tables}
+    return Job(*where, early, None, results, fragments=fragments, carriers=carriers, tables=tables)
+
+
+def table_of(folder: Path, name: str, workload: Workload) -> TableDef:
+    """A file of it, and how the job knows it."""
+    path = folder / "tables" / f"{name}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    write_file(workload.recording.tables[name], path)
+    source = FileTable.model_validate({"type": "file", "path": str(path), "format": "parquet"})
+    return TableDef(workload.recording.known[name], source)
 
 
 def sink_of(folder: Path, query: str) -> dict[str, str]:

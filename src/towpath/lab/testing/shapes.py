@@ -40,6 +40,7 @@ def _string(text: str) -> str:
 class InputShape:
     source: str | SelectShape
     window: str = ""  # "[RANGE 2 SECONDS]"
+    outer: bool = False  # LEFT JOIN, of a reference table
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,9 @@ class SelectShape:
         written_as_join = twist is not None and len(self.inputs) > 1 and twist.choice((False, True))
         inputs = [self._input(i, aliases[n], twist) for n, i in enumerate(self.inputs)]
         conditions = list(self.conditions)
-        if written_as_join:
-            joined = [f" JOIN {text} ON {tie}" for text, tie in zip(inputs[1:], self.ties, strict=True)]
+        if written_as_join or any(i.outer for i in self.inputs):
+            words = ["LEFT JOIN" if i.outer else "JOIN" for i in self.inputs[1:]]
+            joined = [f" {word} {text} ON {tie}" for word, text, tie in zip(words, inputs[1:], self.ties, strict=True)]
             tables = inputs[0] + "".join(joined)
         else:
             tables = ", ".join(inputs)
@@ -113,9 +115,7 @@ def _fill(select: SelectShape, rng: Random) -> SelectShape:
     def filled(texts: Sequence[str]) -> tuple[str, ...]:
         return tuple(re.sub(r"\$(\w+)", lambda m: CONSTANTS[m[1]](rng), text) for text in texts)
 
-    inputs = tuple(
-        i if isinstance(i.source, str) else InputShape(_fill(i.source, rng), i.window) for i in select.inputs
-    )
+    inputs = tuple(i if isinstance(i.source, str) else replace(i, source=_fill(i.source, rng)) for i in select.inputs)
     return SelectShape(
         filled(select.items),
         inputs,

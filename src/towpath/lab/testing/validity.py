@@ -55,13 +55,13 @@ def _gap(versions: Sequence[AnswerVersion]) -> str | None:
 
 def _earliest_us(recording: Recording, query: DrawnQuery, select: int) -> float:
     """Above all that was known of the streams of a SELECT."""
-    parsed = parse(query.sql, recording.catalog)
+    parsed = parse(query.sql, recording.known)
     return _newest_us(recording, sorted(parsed.streams_of(parsed.selects[select])), query.submit) + 1
 
 
 def _latest_us(recording: Recording, asked: DrawnQuery) -> float | None:
     """None: it may be that it never begins, since some stream that it is read with has nothing more to come."""
-    query = parse(asked.sql, recording.catalog)
+    query = parse(asked.sql, recording.known)
     read = {recording.catalog[name].schema_class for name in _streams(query)}
     names = [name for name, stream in recording.catalog.items() if stream.schema_class in read]
     silent = set(names)

@@ -79,6 +79,8 @@ def database_of(recording: Recording) -> duckdb.DuckDBPyConnection:
             file = Path(folder) / f"all.{recording.formats.get(name, 'parquet')}"
             write_file(recording.complete(name), file)
             con.register(name, read_files(con, [file], stream).to_arrow_table())
+    for name, rows in recording.tables.items():
+        con.register(name, rows)
     return con
 
 
