@@ -32,9 +32,14 @@ class TableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         batch = newest_batch(self._offsets)
         assert batch is not None, "Spark writes the offsets of a micro-batch before it begins"
-        version = versions.pinned(self._pins, batch, lambda: versions.current(self._folder))
+        version = versions.pinned(self._pins, batch, lambda: self._now(batch))
         rows = versions.load(self._folder, version).select(self._columns)
         yield from rows.rename_columns([f"c{n}" for n in range(len(self._columns))]).to_batches()
+
+    def _now(self, batch: int) -> versions.Note:
+        """A micro-batch begins where the one before ends."""
+        before = Path(self._offsets) / str(batch - 1)
+        return versions.Note(versions.current(self._folder), before.read_text() if before.exists() else "")
 
 
 class TableSource(DataSource):

@@ -17,6 +17,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,19 +83,29 @@ def sweep(folder: Path, read: Collection[int]) -> None:
 # --- pins ------------------------------------------------------------------------------------------------------------
 
 
-def pinned(pins: Path, batch: int, in_force: Callable[[], int]) -> int:
-    """The version that a micro-batch reads: the one that was noted, or the one in force, which is noted first.
+@dataclass(frozen=True)
+class Note:
+    """What a micro-batch reads, and where it begins: up to there, tuples have had the versions before."""
 
-    A note is a folder with the version as the name of what is in it: folders are renamed in one step, and never onto
+    version: int
+    begins: str
+
+
+def pinned(pins: Path, batch: int, now: Callable[[], Note]) -> int:
+    """The version that a micro-batch reads: the one that was noted, or the one in force now, which is noted first.
+
+    A note is a folder with the version as the name of the file in it: folders are renamed in one step, and never onto
     another one that has something in it. So of several who note something at once, one does.
     """
     noted = _noted(pins / str(batch))
     if noted is not None:
-        return noted
+        return noted.version
     pins.mkdir(parents=True, exist_ok=True)
     scratch = pins / f".{uuid.uuid4().hex}"
     scratch.mkdir()
-    (scratch / str(in_force())).touch()
+    note = now()
+    (scratch / str(note.version)).write_text(note.begins)
+    durable.sync(scratch / str(note.version))
     durable.sync(scratch)
     try:
         os.rename(scratch, pins / str(batch))
@@ -105,10 +116,10 @@ def pinned(pins: Path, batch: int, in_force: Callable[[], int]) -> int:
     noted = _noted(pins / str(batch))
     if noted is None:
         raise OSError(f"{pins}: the version of the table for micro-batch {batch} could not be noted")
-    return noted
+    return noted.version
 
 
-def changes(pins: Path) -> dict[int, int]:
+def changes(pins: Path) -> dict[int, Note]:
     """From which micro-batch on a carrier has read which version. The newest micro-batch is there, too."""
     if not pins.is_dir():
         return {}
@@ -119,12 +130,12 @@ def changes(pins: Path) -> dict[int, int]:
 def newest(pins: Path) -> int | None:
     """The version of the newest micro-batch, the only one that can be repeated."""
     known = changes(pins)
-    return known[max(known)] if known else None
+    return known[max(known)].version if known else None
 
 
-def _noted(note: Path) -> int | None:
+def _noted(note: Path) -> Note | None:
     try:
-        return next((int(name) for name in os.listdir(note)), None)
+        return next((Note(int(file.name), file.read_text()) for file in note.iterdir()), None)
     except FileNotFoundError:
         return None
 
@@ -132,7 +143,7 @@ def _noted(note: Path) -> int | None:
 def _forget_repeated(pins: Path, newest: int) -> None:
     """Of micro-batches that are over, the first one of each version says enough."""
     before = None
-    for batch, version in changes(pins).items():
-        if batch < newest and version == before:
+    for batch, note in changes(pins).items():
+        if batch < newest and note.version == before:
             shutil.rmtree(pins / str(batch), ignore_errors=True)
-        before = version
+        before = note.version
