@@ -20,16 +20,18 @@ from towpath.results.sinks.parquet import ParquetSinkDef
 from towpath.schema import Column, Stream, Type
 from towpath.streams.definition import StreamText
 from towpath.streams.sources import FilesSource, RateSource, TrafficSource
+from towpath.tables.definition import TABLE_SOURCES, TableText
 
 JOBS = Path(__file__).parent / "data" / "jobs"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NOT_JOBS = {"problem.yaml", "sites.yaml"}  # tests/problems has those
 GUIDE = Path(__file__).parents[1] / "docs" / "job-file.md"
-SECTIONS = (NODES, *KINDS.values())
+SECTIONS = (NODES, TABLE_SOURCES, *KINDS.values())
 DOCUMENTED = [
     QueryDef,
     ResultsDef,
     StreamText,
+    TableText,
     NetworkDef,
     *(model for models in SECTIONS for model in models.values()),
 ]
@@ -70,8 +72,8 @@ def test_bad_file_is_answered(file: Path) -> None:
 def test_good_file_is_read(file: Path) -> None:
     job = load(file)
     assert job.store.is_absolute()
-    assert job.catalog.keys() == job.streams.keys()
-    for stream in job.catalog.values():
+    assert job.catalog.keys() == {**job.streams, **job.tables}.keys()
+    for stream in (definition.stream for definition in job.streams.values()):
         time = stream.column(stream.time)
         assert time is not None and time.type is Type.TIMESTAMP
 

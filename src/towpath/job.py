@@ -201,6 +201,7 @@ class _JobReader:
         top = self.checked(JobText, raw, "")
         owners: dict[str, str] = {}  # of names in lower case: the key that made it
         streams = self.streams(_section(raw, "streams"), owners)
+        owners = {name: f"streams.{key}" for name, key in owners.items()}
         tables = self.tables(_section(raw, "tables"), owners)
         given = _section(raw, "nodes") or {"local": {"type": "embedded", "cores": 2}}
         nodes = {name: node for name, value in given.items() if (node := self.node(name, value))}
@@ -237,11 +238,13 @@ class _JobReader:
             tables,
         )
 
-    def checked(self, model: type[_Model], value: object, where: str, note: str = "") -> _Model | None:
+    def checked(
+        self, model: type[_Model], value: object, where: str, note: str = "", kinds: Kinds = KINDS
+    ) -> _Model | None:
         try:
             return model.model_validate(value, context={"folder": self.path.parent})
         except ValidationError as error:
-            found = problems(error, where, model, KINDS)
+            found = problems(error, where, model, kinds)
             self.problems += [replace(p, message=p.message + note) for p in found]
             return None
 
@@ -252,8 +255,8 @@ class _JobReader:
         found: dict[str, TableDef] = {}
         for name, value in section.items():
             where = f"tables.{name}"
-            text = self.checked(TableText, value, where)
-            if self.is_free(where, where, name, owners) and text is not None:
+            text = self.checked(TableText, value, where, kinds={})  # its source is of one kind
+            if self.is_free(where, where, name, owners, "table") and text is not None:
                 found[name] = define_table(name, text)
         return found
 
@@ -279,15 +282,16 @@ class _JobReader:
         text = self.checked(StreamText, value, where, note)
         return text if self.is_free(where, key, name, owners) else None
 
-    def is_free(self, where: str, key: str, name: str, owners: dict[str, str]) -> bool:
+    def is_free(self, where: str, key: str, name: str, owners: dict[str, str], what: str = "stream") -> bool:
         if not IDENTIFIER.fullmatch(name):
-            hint = 'use letters, digits and _, not beginning with a digit; a range is written "sensor{1..96}"'
-            self.refuse(where, f"{shown(name)} is not a name for a {where.split('s.')[0]}", hint)
+            example = '; a range is written "sensor{1..96}"' if what == "stream" else ""
+            hint = f"use letters, digits and _, not beginning with a digit{example}"
+            self.refuse(where, f"{shown(name)} is not a name for a {what}", hint)
             return False
         owner = owners.setdefault(name.lower(), key)
         if owner != key:
             hint = "rename one of them; names that differ only in case are the same to SQL"
-            self.refuse(where, f"the {where.split('s.')[0]} {name} is already defined by {owner}", hint)
+            self.refuse(where, f"the {what} {name} is already defined by {owner}", hint)
         return owner == key
 
     def node(self, name: str, value: object) -> NodeDef | None:

@@ -27,6 +27,7 @@ from towpath.results.sinks import SINKS
 from towpath.streams.definition import StreamText
 from towpath.streams.sources import SOURCES
 from towpath.streams.versions import StreamVersion
+from towpath.tables.definition import TABLE_SOURCES, TableText
 
 from .world import SECOND, batch_done
 
@@ -183,12 +184,14 @@ BASE: dict[str, Any] = {
         "bids": {"source": {"type": "auction", "table": "bids", "rate": 10}},
         "cars": {"source": {"type": "traffic", "sensors": 2, "sensor": 1, "rate": 10}},
     },
+    "tables": {"side": {"source": {"type": "file", "path": "./a.csv", "format": "csv"}, "schema": {"k": "bigint"}}},
     "nodes": {
         "local": {"type": "embedded", "cores": 2},
         "left": {"type": "connect", "address": "sc://left:15002", "cores": 2},
     },
     "queries": {
         **{name: {"sql": f"SELECT * FROM {name}"} for name in ("files", "topic", "clock", "bids", "cars")},
+        "looks": {"sql": "SELECT f.s FROM files AS f JOIN side AS t ON f.k = t.k"},
         "counts": {"sql": f"SELECT count(*) AS n FROM {PAIRS} [RANGE 1 SECOND] AS j"},
         "parquet": {"sql": "SELECT k FROM files WHERE k > 1", "sink": {"type": "parquet", "path": "./out"}},
         "kafka": {"sql": "SELECT k FROM files", "sink": {"type": "kafka", "servers": "k:1", "topic": "out"}},
@@ -203,6 +206,7 @@ EDITS: dict[tuple[str, str], tuple[str, tuple[str, Any]]] = {
     ("", "store"): (OTHER_JOB, ("store", "./two.store")),
     ("", "trigger"): (HOLDS, ("trigger", "2 seconds")),
     ("", "streams"): (REPLACED, ("streams.files.time", "made")),
+    ("", "tables"): (REPLACED, ("tables.side.schema", {"k": "int"})),
     ("", "nodes"): (HOLDS, ("nodes.right", {"type": "embedded", "cores": 1})),
     ("", "queries"): (REPLACED, ("queries.files.sql", "SELECT k FROM files")),
     ("", "queries_folder"): (HOLDS, ("queries_folder", "./b")),
@@ -218,6 +222,12 @@ EDITS: dict[tuple[str, str], tuple[str, tuple[str, Any]]] = {
     ("stream", "delay"): (HOLDS, ("streams.files.delay", "2 seconds")),
     ("stream", "idle_after"): (HOLDS, ("streams.files.idle_after", "2 seconds")),
     ("stream", "close_after"): (HOLDS, ("streams.files.close_after", "2 seconds")),
+    ("table", "source"): (HOLDS, ("tables.side.source.path", "./b.csv")),
+    ("table", "schema"): (REPLACED, ("tables.side.schema", {"k": "bigint", "more": "double"})),
+    ("file", "type"): (NO_OTHER, ("tables.side.source.type", "file")),
+    ("file", "path"): (HOLDS, ("tables.side.source.path", "./b.csv")),
+    ("file", "format"): (HOLDS, ("tables.side.source.format", "parquet")),
+    ("file", "header"): (HOLDS, ("tables.side.source.header", False)),
     ("files", "type"): (REPLACED, ("streams.files.source", {"type": "kafka", "servers": "k:1", "topic": "f"})),
     ("files", "path"): (REPLACED, ("streams.files.source.path", "./b")),
     ("files", "format"): (REPLACED, ("streams.files.source.format", "json")),
@@ -277,6 +287,8 @@ MODELS: dict[str, type[Settings]] = {
     "": JobText,
     "stream": StreamText,
     **SOURCES,
+    "table": TableText,
+    **TABLE_SOURCES,
     **NODES,
     "query": QueryDef,
     **{f"sink {name}": model for name, model in SINKS.items()},

@@ -7,7 +7,7 @@ import pytest
 
 from towpath.lang import parse
 
-from .cases import catalog
+from .cases import catalog, tables
 
 TEXT = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
 EXAMPLES = [
@@ -21,4 +21,4 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("sql", EXAMPLES)
 def test_the_examples_of_the_guide_are_valid(sql: str) -> None:
-    assert parse(sql, catalog()).columns
+    assert parse(sql, catalog() | tables()).columns

@@ -7,7 +7,7 @@ from towpath.lang import parse, to_sql
 from towpath.lang.foreign import FOREIGN
 from towpath.lang.typing import outside
 
-from .cases import Case, answer, catalog, load
+from .cases import Case, answer, catalog, catalog_of, load
 
 VALID = load("valid*.yaml")
 INVALID = load("invalid*.yaml")
@@ -15,19 +15,19 @@ INVALID = load("invalid*.yaml")
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.id)
 def test_a_valid_query_is_checked(case: Case) -> None:
-    assert answer(case.sql) == case.expected
+    assert answer(case.sql, catalog_of(case.file)) == case.expected
 
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.id)
 def test_a_printed_query_reads_back_as_itself(case: Case) -> None:
-    query = parse(case.sql, catalog())
-    again = parse(to_sql(query), catalog())
+    query = parse(case.sql, catalog_of(case.file))
+    again = parse(to_sql(query), catalog_of(case.file))
     assert (again.selects, again.views) == (query.selects, query.views)
 
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.id)
 def test_a_checked_tree_is_closed(case: Case) -> None:
-    for select in parse(case.sql, catalog()).everything:
+    for select in parse(case.sql, catalog_of(case.file)).everything:
         for expr in (*select.where, *(i.expr for i in select.items), *select.group_by, *select.having):
             assert outside(expr) is None
 
@@ -35,7 +35,7 @@ def test_a_checked_tree_is_closed(case: Case) -> None:
 @pytest.mark.parametrize("case", INVALID, ids=lambda case: case.id)
 def test_an_invalid_query_is_refused_with_all_its_problems(case: Case) -> None:
     with pytest.raises(QueryError) as caught:
-        parse(case.sql, catalog(), "mine")
+        parse(case.sql, catalog_of(case.file), "mine")
     assert "\n".join(str(problem) for problem in caught.value.problems) == case.expected
     assert caught.value.title.startswith("mine has ")
 

@@ -109,11 +109,12 @@ class World:
             time.sleep(0.002)  # files are told apart by when they were written
 
     def database(self, version_of: dict[int, int]) -> duckdb.DuckDBPyConnection:
-        """`version_of` each file of bids."""
+        """`version_of` each file of bids; what the job has not seen of the table has no version."""
         con = duckdb.connect()
-        rows = [versions.load(self.table, v) for v in sorted({*version_of.values()})]
-        con.register("side", pa.concat_tables(rows))
-        con.register("had", pa.table({"file": list(version_of), "version": list(version_of.values())}))
+        rows = {v: versions.load(self.table, v) for v in sorted({*version_of.values()})}
+        con.register("side", pa.concat_tables(rows.values()))
+        written = [rows[v]["version"][0].as_py() for v in version_of.values()]
+        con.register("had", pa.table({"file": list(version_of), "version": written}))
         con.execute(
             f'CREATE TABLE bid AS SELECT id, auction, auction % 10 AS key, "at", had.version '
             f"FROM read_parquet('{self.folder}/bid/*.parquet') JOIN had ON file = id // 10"
