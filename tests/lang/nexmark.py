@@ -17,7 +17,7 @@ import yaml
 
 from towpath.arrow import ARROW
 from towpath.lang import parse, to_sql
-from towpath.schema import Catalog, Column, Stream, Type
+from towpath.schema import Catalog, Column, Stream, Type, reference_table
 
 from .cases import DATA
 
@@ -28,6 +28,7 @@ COLUMNS = {
     "seller bigint, category bigint",
     "bid": "auction bigint, bidder bigint, price bigint, channel string, url string",
 }
+SIDE_INPUT = {"key": Type.BIGINT, "value": Type.STRING}
 FIRST = datetime(2026, 1, 31, 23, 58)  # so that there are two days
 
 
@@ -59,18 +60,24 @@ def queries() -> list[NexmarkQuery]:
 
 
 def catalog() -> Catalog:
-    found = {}
+    found: dict[str, Stream] = {}
     for name, text in COLUMNS.items():
         columns = [part.split() for part in f"{text}, dateTime timestamp, extra string".split(", ")]
         found[name] = Stream(name, tuple(Column(c, Type(kind)) for c, kind in columns), "dateTime")
-    return found
+    side = tuple(Column(name, type_) for name, type_ in SIDE_INPUT.items())
+    return found | {"side_input": reference_table("side_input", side)}
 
 
 def database(seed: int = 1, number: int = 600) -> duckdb.DuckDBPyConnection:
     """Four minutes around midnight; every tenth row lies on a full second."""
     random = Random(seed)
     con = duckdb.connect()
+    keys = list(range(40))  # of 50
+    side = {"key": pa.array(keys, ARROW[Type.BIGINT]), "value": [f"value {key}" for key in keys]}
+    con.register("side_input", pa.table(side))
     for name, stream in catalog().items():
+        if stream.is_table:
+            continue
         rows = [_row(stream, n, random) for n in range(number if name == "bid" else number // 6)]
         arrays = [pa.array([row[c.name] for row in rows], ARROW[c.type]) for c in stream.columns]
         con.register(name, pa.table(arrays, names=[c.name for c in stream.columns]))
@@ -102,7 +109,7 @@ def page() -> str:
         "# The queries of Nexmark",
         "",
         "Nexmark is a benchmark of streaming systems: persons open auctions, and bid. Its streams are `person`,",
-        f"`auction` and `bid`, each with its event time in `dateTime`. Of its 23 queries {len(runs)} run,",
+        f"`auction` and `bid`, each with its event time in `dateTime`, and `side_input` is a table. Of its 23 queries {len(runs)} run,",
         f"{len(passed)} of them as they are written for Flink.",
         "This page is made of tests/lang/data/nexmark.yaml; a test evaluates every query that runs, compares it with",
         "the same in DuckDB's SQL, and checks the reason of every other one.",
