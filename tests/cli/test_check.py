@@ -106,3 +106,36 @@ def test_a_missing_job_file_is_reported(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["check", str(tmp_path / "nothing.yaml")])
     assert result.exit_code == 1
     assert "nothing.yaml" in result.stderr
+
+
+TABLE = """
+tables:
+  side: {source: {type: file, path: ./side.csv, format: csv}, schema: {key: bigint, value: string}}
+"""
+LOOKS = "SELECT c.value AS n, s.value FROM clock AS c JOIN side AS s ON c.value % 10 = s.key"
+
+
+def test_tables_are_read_and_shown(tmp_path: Path) -> None:
+    (tmp_path / "side.csv").write_text("key,value\n1,one\n")
+    job = with_queries({"q": LOOKS}) + TABLE
+    report = json.loads(check(tmp_path, job, "--json").stdout)
+    assert report["tables"] == {"side": {"columns": {"key": "bigint", "value": "string"}}}
+    assert "side" not in report["streams"]
+    assert report["queries"]["q"] == {"kind": "filter", "columns": {"n": "bigint", "value": "string"}}
+    assert "key bigint, value string" in check(tmp_path, job).stdout
+
+
+def test_a_table_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    result = check(tmp_path, with_queries({"q": LOOKS}) + TABLE)
+    assert result.exit_code == 1
+    assert "tables.side: there is no file" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_copies_of_a_query_over_a_table_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "side.csv").write_text("key,value\n1,one\n")
+    queries = {"one": {"sql": LOOKS, "copies": 2}, "two": {"sql": KINDS["filter"], "copies": 2}}
+    result = check(tmp_path, f"{STREAMS}\nqueries: {json.dumps(queries)}\n{TABLE}")
+    assert result.exit_code == 1
+    assert "queries.one.copies: expected 1, got 2: the query reads the table side" in result.output
+    assert "queries.two" not in result.output

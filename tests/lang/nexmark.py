@@ -109,7 +109,8 @@ def page() -> str:
         "# The queries of Nexmark",
         "",
         "Nexmark is a benchmark of streaming systems: persons open auctions, and bid. Its streams are `person`,",
-        f"`auction` and `bid`, each with its event time in `dateTime`, and `side_input` is a table. Of its 23 queries {len(runs)} run,",
+        "`auction` and `bid`, each with its event time in `dateTime`, and `side_input` is a table. "
+        f"Of its 23 queries {len(runs)} run,",
         f"{len(passed)} of them as they are written for Flink.",
         "This page is made of tests/lang/data/nexmark.yaml; a test evaluates every query that runs, compares it with",
         "the same in DuckDB's SQL, and checks the reason of every other one.",
