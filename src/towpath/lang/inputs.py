@@ -23,6 +23,7 @@ MOST_WINDOWS = 1000  # a tuple falls into RANGE / SLIDE windows
 _ONE_SELECT = "a derived table is one SELECT"
 _UNION_OUTSIDE = "write FROM (SELECT ...) AS name; UNION ALL and JOIN stand outside of the parentheses"
 _INNER = "joins of this kind are missing: an inner join gives the pairs that match, and nothing else"
+_OF_TABLES = "this is missing: JOIN gives the rows that a tuple finds, LEFT JOIN keeps tuples that find none, too"
 
 
 class ReadsSelect(Protocol):
@@ -61,9 +62,14 @@ class FromReader:
 
     def _joined(self, join: exp.Join) -> ScopedInput:
         source = self._source(join.this)
-        if source.is_table and str(join.args.get("side")).upper() == "LEFT" and join.args.get("on"):
+        words = " ".join(str(join.args[k]).upper() for k in ("method", "side", "kind") if join.args.get(k))
+        if source.is_table and words in ("LEFT", "LEFT OUTER") and join.args.get("on"):
             refuse_clauses(join, "this on side kind method using", self._problems)
             return replace(source, outer_on=join.args["on"])
+        if source.is_table and words not in ("", "INNER") and not join.args.get("using"):
+            message = f"{words} JOIN of a table is not supported" + (" without ON" if words == "LEFT" else "")
+            self._problems.add(join, message, _OF_TABLES)
+            return source
         self._refuse_join(join)
         return source
 

@@ -100,7 +100,7 @@ def pinned(pins: Path, batch: int, now: Callable[[], Note]) -> int:
     noted = _noted(pins / str(batch))
     if noted is not None:
         return noted.version
-    pins.mkdir(parents=True, exist_ok=True)
+    _make(pins)
     scratch = pins / f".{uuid.uuid4().hex}"
     scratch.mkdir()
     note = now()
@@ -117,6 +117,14 @@ def pinned(pins: Path, batch: int, now: Callable[[], Note]) -> int:
     if noted is None:
         raise OSError(f"{pins}: the version of the table for micro-batch {batch} could not be noted")
     return noted.version
+
+
+def _make(pins: Path) -> None:
+    """In the folder of an epoch that is there: one that was taken over is not to come back."""
+    for folder in (pins.parent, pins):
+        if not folder.exists():
+            folder.mkdir(exist_ok=True)
+            durable.sync(folder.parent)
 
 
 def changes(pins: Path) -> dict[int, Note]:
