@@ -22,12 +22,13 @@ class Watch:
     def __init__(self, folder: Path, format_: str = "csv") -> None:
         self.file = folder / f"side.{format_}"
         self.store, self.now = Store(folder / "store"), 0.0
+        self.wall = 0.0  # before any file was written
         self.tables = self.opened(format_)
 
     def opened(self, format_: str = "csv") -> Tables:
         self.definition = definition(self.file, format_)
         self.folder = self.store.table(self.definition.table)
-        return Tables(self.store, {"side": self.definition}, lambda: self.now)
+        return Tables(self.store, {"side": self.definition}, lambda: self.now, lambda: self.wall)
 
     def look(self, times: int = 1) -> TableNews:
         for _ in range(times):
@@ -66,6 +67,12 @@ def test_a_change_is_taken_in_when_the_file_has_been_left_alone(watch: Watch) ->
     assert watch.look().published == (f"side has version 2, from {watch.file}",)
     assert watch.rows[-1] == {"key": 3, "value": "three"}
     assert not watch.look(3).published
+
+
+def test_a_file_that_was_written_a_while_ago_is_taken_in_at_once(watch: Watch) -> None:
+    watch.write(GOOD + "3,three\n")
+    watch.wall = watch.file.stat().st_mtime + LOOK_S
+    assert watch.look().published
 
 
 def test_nobody_looks_all_the_time(watch: Watch) -> None:

@@ -16,7 +16,7 @@ from towpath.tables.reading import BadTable, Signature, read, signature
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 1.0  # a file that is the same in two looks is taken for whole
+LOOK_S = 1.0  # a file that is the same in two looks, or was written so long ago, is taken for whole
 SWEEP_S = 60.0
 
 
@@ -41,10 +41,15 @@ class Tables:
     """The reference tables of a job that runs."""
 
     def __init__(
-        self, store: Store, definitions: Mapping[str, TableDef], clock: Callable[[], float] = time.monotonic
+        self,
+        store: Store,
+        definitions: Mapping[str, TableDef],
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._clock = clock
+        self._wall_clock = wall_clock
         self._watched = {name: _Watched(d, store.table(d.table)) for name, d in definitions.items()}
         self._look_at = self._sweep_at = float("-inf")
 
@@ -77,7 +82,7 @@ class Tables:
         name, found = watched.definition.table.name, signature(watched.definition)
         if found == watched.seen and found is not None:
             watched.changing = None
-        elif found != watched.changing and found is not None:
+        elif found != watched.changing and found is not None and not self._is_old(found):
             watched.changing = found  # somebody may be writing
         else:
             try:
@@ -90,6 +95,10 @@ class Tables:
             else:
                 if version is not None:
                     yield f"{name} has version {version}, from {watched.definition.source.path}"
+
+    def _is_old(self, found: Signature) -> bool:
+        """A file that changes more often than anybody looks is to be read all the same."""
+        return self._wall_clock() - found.changed_ns / 1e9 >= LOOK_S
 
     def _take_in(self, watched: _Watched, found: Signature | None) -> int | None:
         watched.changing, watched.seen = None, found
