@@ -84,8 +84,8 @@ def update() -> None:
         if "missing" in case:
             continue
         own = "".join(f"    {line}\n" for line in to_sql(parse(case["sql"], catalog())).splitlines())
-        head, *_ = blocks[number].split("\n  own: ")
-        head, *rows = head.split("\n  rows:")
+        head, *rows = blocks[number].split("\n  rows:")
+        head, *_ = head.split("\n  own: ")
         blocks[number] = "\n  rows:".join([f"{head.rstrip()}\n  own: |-\n{own}".rstrip("\n"), *rows])
     FILE.write_text("\n- ".join(blocks).rstrip("\n") + "\n")
 

@@ -107,6 +107,15 @@ QUERIES = {
     "names": f"SELECT max(k) AS m, count(*) AS n FROM s [RANGE 2 SECONDS] HAVING {' + '.join(['m * n'] * 30)} > 0",
     "derived": f"SELECT sum(u) AS u FROM (SELECT {' + '.join(['k'] * 20)} AS u FROM s) [RANGE 2 SECONDS] AS j "
     f"WHERE {' AND '.join(f'u + {n} > 0' for n in range(10))}",
+    "times moved": "SELECT at + INTERVAL '1' DAY AS a, d - INTERVAL '1' MONTH AS m, timestampadd(SECOND, k, at) AS s, "
+    "timestampdiff(MINUTE, d, at) AS n FROM s WHERE at - INTERVAL '1' SECOND >= date_trunc('minute', at)",
+    "times of a join": "SELECT a.k, b.at FROM s [RANGE 1 SECOND] AS a, s [RANGE 1 SECOND] AS b WHERE a.k = b.k "
+    "AND b.at BETWEEN a.at - INTERVAL '400' MILLISECOND AND a.at + INTERVAL '1' SECOND",
+    "times of windows": "SELECT date_format(window_end - INTERVAL '1' MICROSECOND, 'HH:mm:ss.SSS') AS last, "
+    "max(unix_millis(at)) AS m, extract(MINUTE FROM date_trunc('minute', at)) AS n FROM s [RANGE 2 SECONDS] "
+    "GROUP BY date_trunc('minute', at)",
+    "regular expressions": "SELECT regexp_extract(t, '^([^:]*):(.*)$', 2) AS a, split_index(t, 'a', 1) AS c, "
+    "regexp_replace(t, '[ab]+', '-', 'g') AS b FROM s WHERE t RLIKE '[^a]b?' OR NOT regexp_like(t, '.*a.*')",
     "selects": " UNION ALL ".join(f"SELECT k FROM s WHERE k {'>' if n % 2 else '='} {n % 7}" for n in range(12)),
     "five inputs": f"SELECT a.k FROM {JOINED} WHERE {TIES} AND {' AND '.join(f'{a}.x <= {b}.x' for a, b in PAIRS)}",
     "many ties": f"SELECT a.k FROM {JOINED} WHERE "
