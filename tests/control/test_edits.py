@@ -237,6 +237,7 @@ EDITS: dict[tuple[str, str], tuple[str, tuple[str, Any]]] = {
     ("files", "nulls"): (REPLACED, ("streams.files.source.nulls", ["NA"])),
     ("files", "time_format"): (REPLACED, ("streams.files.source.time_format", "%d.%m.%Y %H:%M")),
     ("files", "glob"): (REPLACED, ("streams.files.source.glob", "*.csv")),
+    ("kafka", "time_format"): (REPLACED, ("streams.topic.source.time_format", "epoch ms")),
     ("files", "header"): (REPLACED, ("streams.files.source.header", False)),
     ("files", "where"): (REPLACED, ("streams.files.source.where", {"k": 1})),
     ("kafka", "type"): (REPLACED, ("streams.topic.source", {"type": "files", "path": "./b", "format": "json"})),

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from towpath.streams.reading import BadFile, Form, read
+from towpath.streams.reading import BadFile, Form, read, read_messages
 
 SCHEMA = pa.schema(
     [
@@ -455,3 +455,46 @@ def test_a_format_with_an_offset_is_a_moment_of_utc(tmp_path: Path) -> None:
     path.write_text("at\n2026-12-31 13:00:00 +0200\n")
     table, rejects = read(str(path), Form("csv", SCHEMA, "at", time_format="%Y-%m-%d %H:%M:%S %z"))
     assert table["at"].to_pylist() == [dt.datetime(2026, 12, 31, 11, tzinfo=dt.UTC)] and not rejects
+
+
+NUMBERED = pa.schema([("id", pa.int64()), ("made", pa.timestamp("us", "UTC")), ("at", pa.timestamp("us", "UTC"))])
+LAST_MS = 253_402_300_799_999
+EPOCH_LINES = [
+    '{"id": 1, "at": 1767225600000, "made": -1}',
+    f'{{"id": 2, "at": {LAST_MS}, "made": null}}',
+    f'{{"id": 3, "at": {LAST_MS + 1}}}',
+    '{"id": 4, "at": 9223372036854775807}',
+    '{"id": 5, "made": 1}',
+    '{"id": 6, "at": "2026-01-01"}',
+    f'{{"id": 7, "at": 0, "made": {-(10**17)}}}',
+]
+EPOCH_MOMENTS = [
+    (1, dt.datetime(1969, 12, 31, 23, 59, 59, 999_000, dt.UTC), dt.datetime(2026, 1, 1, tzinfo=dt.UTC)),
+    (2, None, dt.datetime(9999, 12, 31, 23, 59, 59, 999_000, dt.UTC)),
+]
+
+
+def test_times_of_json_may_be_numbers(tmp_path: Path) -> None:
+    """By hand; those that are good alone and those that are not together with others that are bad."""
+    path, form = tmp_path / "a.json", Form("json", NUMBERED, "at", time_format="epoch ms")
+    for lines in (EPOCH_LINES[:2], EPOCH_LINES):
+        path.write_text("\n".join(lines))
+        table, rejects = read(str(path), form)
+        assert table.schema == NUMBERED
+        assert [tuple(row.values()) for row in table.to_pylist()] == EPOCH_MOMENTS
+    beyond = "as epoch ms beyond the years 1 to 9999"
+    assert [(reject.line, reject.reason.partition(": ")[2] or reject.reason) for reject in rejects] == [
+        (3, f"{beyond}: {LAST_MS + 1}"),
+        (4, f"{beyond}: 9223372036854775807"),
+        (5, "it has no event time in the column at"),
+        (6, 'no BIGINT: "2026-01-01"'),
+        (7, f"{beyond}: {-(10**17)}"),
+    ]
+
+
+@pytest.mark.parametrize(("unit", "number"), [("seconds", 1_767_225_601), ("us", 1_767_225_601_000_000)])
+def test_messages_count_time_in_other_units_too(unit: str, number: int) -> None:
+    form = Form("json", NUMBERED, "at", time_format=f"epoch {unit}")
+    rows, places, rejects = read_messages([b'{"at": %d}' % number, b'{"at":\n %d}' % number, b"{}"], form)
+    assert rows["at"].to_pylist() == [dt.datetime(2026, 1, 1, 0, 0, 1, tzinfo=dt.UTC)] * 2
+    assert (places, [reject.line for reject in rejects]) == ([0, 1], [2])

@@ -71,6 +71,7 @@ def read_topic(
         first.time,
         [internal(name) for name in columns],
         str(rejected),
+        source.time_format,
     )
     types = {KEY: Type.STRING, **{internal(name): type_ for name, type_ in columns.items()}}
     return taken.mapInArrow(rows, ddl(types))

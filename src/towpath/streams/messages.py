@@ -24,9 +24,10 @@ class MessageReader:
     time: str
     names: Sequence[str]  # of the columns that come out
     rejected: str  # the folder for messages that are refused
+    time_format: str | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        form = Form("json", pa.ipc.read_schema(pa.py_buffer(self.schema)), self.time)
+        form = Form("json", pa.ipc.read_schema(pa.py_buffer(self.schema)), self.time, time_format=self.time_format)
         letters = TopicLetters(Path(self.rejected), self.topic, form.schema, self.time, self.streams)
         for batch in batches:
             rows, places, rejects = read_messages(batch.column(VALUE).to_pylist(), form)

@@ -25,6 +25,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from towpath.streams.timeformat import EPOCHS, FIRST_US, LAST_US
+
 TYPES: dict[pa.DataType, str] = {
     pa.bool_(): "BOOLEAN",
     pa.int32(): "INTEGER",
@@ -77,7 +79,18 @@ class Form:
     header: bool = True  # this and all that follow: of CSV
     delimiter: str = ","
     nulls: tuple[str, ...] = ()  # beside nothing at all
-    time_format: str | None = None
+    time_format: str | None = None  # also of JSON
+
+    @property
+    def epoch(self) -> int | None:
+        """How many microseconds one of the numbers stands for that are timestamps here."""
+        return EPOCHS.get(self.time_format or "")
+
+    @property
+    def written(self) -> dict[str, str]:
+        """The types that JSON has for the columns."""
+        moment = "TIMESTAMPTZ" if self.epoch is None else "BIGINT"
+        return {name: moment if type_ == "TIMESTAMPTZ" else type_ for name, type_ in self.types.items()}
 
     @property
     def types(self) -> dict[str, str]:
@@ -259,14 +272,38 @@ def _endless_lines(path: str, form: Form, rejects: Sequence[Reject], endless: pa
 def _read_json(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
     if _is_empty(path):
         return form.schema.empty_table(), []
-    source = f"read_json({_text(_literally(path))}, format = 'newline_delimited', columns = {_struct(form.types)})"
+    source = f"read_json({_text(_literally(path))}, format = 'newline_delimited', columns = {_struct(form.written)})"
     try:
         rows = database.sql(f"SELECT * FROM {source}").to_arrow_table()
     except duckdb.Error:
         return _read_lines(database, path, form)  # to find out which lines it is
-    if _timeless_rows(rows, form) or _endless(rows, form) is not None:
+    if _timeless_rows(rows, form) or _endless(rows, form) is not None or not _within(rows, form):
         return _read_lines(database, path, form)
-    return rows, []
+    return _moments(rows, form), []
+
+
+def _numbered(form: Form) -> list[str]:
+    return [name for name, type_ in form.types.items() if form.epoch and type_ == "TIMESTAMPTZ"]
+
+
+def _reach(form: Form) -> tuple[int, int]:
+    """The first and the last number that is a moment."""
+    unit = form.epoch or 1
+    return -(-FIRST_US // unit), LAST_US // unit
+
+
+def _within(rows: pa.Table, form: Form) -> bool:
+    first, last = _reach(form)
+    spans = [pc.min_max(rows.column(name)) for name in _numbered(form)]
+    return all(first <= span["min"].as_py() and span["max"].as_py() <= last for span in spans if span["min"].is_valid)
+
+
+def _moments(rows: pa.Table, form: Form) -> pa.Table:
+    """Numbers become the moments they stand for."""
+    for name in _numbered(form):
+        us = pc.multiply(rows.column(name), form.epoch)
+        rows = rows.set_column(rows.schema.get_field_index(name), name, us.cast(pa.timestamp("us", "UTC")))
+    return rows
 
 
 def _read_lines(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
@@ -289,21 +326,24 @@ def _read_texts(
         except UnicodeDecodeError as error:
             rejects.append(Reject(number, f"not UTF-8: {error.reason}", line.decode(errors="replace")[:SHOWN]))
     database.register("lines", pa.table({"n": pa.array(numbers, pa.int64()), "line": pa.array(texts, pa.string())}))
-    types = _text(json.dumps(form.types))
+    types = _text(json.dumps(form.written))
     made = f"TRY(json_transform(line, {types})) AS row, TRY(json_type(line)) AS kind"
     # A row that has every column, each as it should be: most are like that, and need no closer look.
     whole = f"TRY(json_transform_strict(line, {types})) IS NOT NULL AS whole"
     database.execute(f"CREATE OR REPLACE TEMP TABLE made AS SELECT n, line, {made}, {whole} FROM lines")
     database.execute(f"CREATE OR REPLACE TEMP TABLE judged AS SELECT *, {_fault(form)} AS fault FROM made")
     outputs = ", ".join(f"row.{_quoted(name)}" for name in form.types)
-    rows = database.sql(f"SELECT {outputs} FROM judged WHERE fault IS NULL ORDER BY n").to_arrow_table()
+    rows = _moments(database.sql(f"SELECT {outputs} FROM judged WHERE fault IS NULL ORDER BY n").to_arrow_table(), form)
     bad = database.execute("SELECT n, fault, line FROM judged WHERE fault IS NOT NULL ORDER BY n").fetchall()
     return rows, [*rejects, *(Reject(number, fault, line[:SHOWN]) for number, fault, line in bad)]
 
 
 def _fault(form: Form) -> str:
     """What is wrong with a line, as SQL; NULL if nothing is."""
-    times = [f"isfinite(row.{_quoted(name)})" for name, type_ in form.types.items() if type_ in TEMPORAL]
+    times = [f"isfinite(row.{_quoted(name)})" for name, type_ in form.written.items() if type_ in TEMPORAL]
+    first, last = _reach(form)
+    within = {name: f"row.{_quoted(name)} BETWEEN {first} AND {last}" for name in _numbered(form)}
+    times += within.values()
     has_time = [] if form.time is None else [f"row.{_quoted(form.time)} IS NOT NULL"]
     sound = " AND ".join([*has_time, *(f"coalesce({test}, true)" for test in times)]) or "true"
     tests = [
@@ -311,7 +351,7 @@ def _fault(form: Form) -> str:
         "WHEN kind IS NULL THEN 'not JSON'",
         "WHEN kind <> 'OBJECT' THEN 'expected an object, got ' || lower(kind)",
     ]
-    for name, type_ in form.types.items():
+    for name, type_ in form.written.items():
         key, alone = _text("/" + name.replace("~", "~0").replace("/", "~1")), _text(json.dumps({name: type_}))
         twice = f"len(list_filter(json_keys(line), lambda k: k = {_text(name)})) > 1"
         tests.append(f"WHEN {twice} THEN {_text(f'the key {name} comes twice')}")
@@ -320,6 +360,9 @@ def _fault(form: Form) -> str:
         tests.append(f"WHEN {misfit} THEN {_text(f'column {name}: no {type_}: ')} || json_extract(line, {key})")
         if type_ in TEMPORAL:
             tests.append(f"WHEN NOT isfinite(row.{_quoted(name)}) THEN {_text(ENDLESS)}")
+        if name in within:
+            beyond = _text(f"column {name}: as {form.time_format} beyond the years 1 to 9999: ")
+            tests.append(f"WHEN NOT {within[name]} THEN {beyond} || row.{_quoted(name)}")
     if form.time is not None:
         tests.append(f"WHEN row.{_quoted(form.time)} IS NULL THEN {_text(_timeless(form.time))}")
     return f"CASE {' '.join(tests)} END"

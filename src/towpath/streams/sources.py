@@ -9,14 +9,20 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 
 from towpath.arrow import ARROW
 from towpath.config.kafka import KafkaOptions, Servers, Topic
-from towpath.config.settings import Duration, Instant, Location, Number, Settings, Whole, refusal, shown
+from towpath.config.settings import Duration, Instant, Location, Number, Settings, Whole, listed, refusal, shown
 from towpath.schema import Column, Type
 from towpath.streams.registry import generator
-from towpath.streams.timeformat import time_format_fault
+from towpath.streams.timeformat import EPOCHS, time_format_fault
 
 START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 
 _TYPES = {arrow: type_ for type_, arrow in ARROW.items()}
+
+
+_TIMES = {
+    "json": "or leave it out for texts such as 2026-01-31T12:00:00Z",
+    "parquet": "remove it: a timestamp of Parquet says itself what it is",
+}
 
 
 def _names_one_column(where: dict[str, str | int | bool] | None) -> dict[str, str | int | bool] | None:
@@ -50,7 +56,7 @@ class FilesSource(Settings):
     type: Literal["files"]
     path: Location = Field(examples=["./bids"])
     format: Literal["parquet", "csv", "json"] = Field(examples=["parquet"])
-    header: bool = True  # this and the next three: of CSV
+    header: bool = True  # this and the next two: of CSV
     delimiter: str = Field(",", examples=['";"'])
     nulls: list[str] = Field([], examples=["[NA, null]"])  # beside nothing at all
     time_format: str | None = Field(None, examples=['"%d.%m.%Y %H:%M:%S"'])
@@ -72,7 +78,7 @@ class FilesSource(Settings):
             raise refusal(f"a {info.data['format']} file has no header line", "remove it, or set format: csv")
         return header
 
-    @field_validator("delimiter", "nulls", "time_format")
+    @field_validator("delimiter", "nulls")
     @classmethod
     def _is_of_csv(cls, value: object, info: ValidationInfo) -> object:
         if info.data.get("format", "csv") != "csv":
@@ -88,8 +94,13 @@ class FilesSource(Settings):
 
     @field_validator("time_format")
     @classmethod
-    def _is_a_format(cls, format_: str | None) -> str | None:
-        wrong = None if format_ is None else time_format_fault(format_)
+    def _is_a_format(cls, format_: str | None, info: ValidationInfo) -> str | None:
+        kind = info.data.get("format", "csv")
+        if format_ is None or (kind == "json" and format_ in EPOCHS):
+            return format_
+        if kind != "csv":
+            raise refusal(f"expected one of {listed(EPOCHS)} for {kind}, got {shown(format_)}", _TIMES[kind])
+        wrong = time_format_fault(format_)
         if wrong:
             raise refusal(f"{shown(format_)} is no format of times: {wrong}", 'write it like "%d.%m.%Y %H:%M:%S"')
         return format_
@@ -112,6 +123,7 @@ class KafkaSource(Settings):
     servers: Servers
     topic: Topic
     format: Literal["json"] = Field("json", examples=["json"])
+    time_format: Literal["epoch seconds", "epoch ms", "epoch us"] | None = Field(None, examples=["epoch ms"])
     start: Literal["earliest", "latest"] = Field("earliest", examples=["earliest"])
     where: Where = None
     key: str | None = Field(None, examples=["pump7"])  # only messages with this key
@@ -136,7 +148,8 @@ class KafkaSource(Settings):
         Servers and options are not part of it: a cluster that gets new addresses or passwords is the same cluster.
         """
         apart = f"by {self.part[0]}" if self.part else "by its key" if self.key is not None else "as a whole"
-        return f"topic {self.topic} from its {self.start}, {apart}"
+        times = f", times as {self.time_format}" if self.time_format else ""
+        return f"topic {self.topic} from its {self.start}, {apart}{times}"
 
 
 class RateSource(Settings):
