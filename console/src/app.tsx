@@ -82,6 +82,7 @@ function Shell({ session, leave }: { session: Session; leave: () => void }) {
       </nav>
       <main id="content" tabIndex={-1}>
         <h1 class="unseen">{title}</h1>
+        <Away />
         <Troubles />
         <Figures />
         {place.page === "map" ? (
@@ -112,6 +113,26 @@ function Connection() {
     <p class={`connection ${connection}`} role="status">
       <i aria-hidden="true" /> {words}
     </p>
+  );
+}
+
+const AWAY_MS = 3000; // a break that is over by then is nobody's concern
+
+function Away() {
+  const connection = useLive("connection");
+  const [away, setAway] = useState(false);
+  useEffect(() => {
+    setAway(false);
+    if (connection !== "lost") return;
+    const timer = setTimeout(() => setAway(true), AWAY_MS);
+    return () => clearTimeout(timer);
+  }, [connection]);
+  if (!away) return null;
+  return (
+    <div class="banner odd" role="alert">
+      <Icon name="warning" />
+      <p>The service does not answer. What is shown is from before; this page goes on by itself when the service is back.</p>
+    </div>
   );
 }
 

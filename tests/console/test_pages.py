@@ -213,6 +213,7 @@ def test_it_goes_on_when_the_service_is_started_again(
         page.wait_for_selector(".connection.live")
         port = int(first.address.rsplit(":", 1)[1])
     page.wait_for_selector(".connection.lost")
+    page.wait_for_selector(".banner >> text=The service does not answer")
     shot(page, "service-away")
     with crowd(tmp_path, some_queries(1), port) as second:
         page.wait_for_selector(".connection.live")

@@ -11,11 +11,15 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from click.testing import CliRunner
 from tests.console.crowd import MIXED, Served, crowd, some_queries
 
+from towpath.cli import main
 from towpath.console.sessions import LASTS_S, MOST, Role, Sessions
 from towpath.errors import ServiceError
 from towpath.service.client import Client
+
+from .fakes import FakeVerbs, service
 
 FILTERS = 20
 
@@ -150,6 +154,22 @@ def test_a_damaged_file_of_sessions_only_logs_everybody_out(tmp_path: Path, text
     (tmp_path / "console.json").write_text(text)
     sessions = Sessions(tmp_path / "console.json")
     assert sessions.find(sessions.begin(Role.OPERATOR)) is not None
+
+
+def test_the_command_gives_links_for_both(served: Served, http: httpx2.Client) -> None:
+    for options, role in ([], "operator"), (["--reader"], "reader"):
+        said = CliRunner().invoke(main, ["console", str(served.store), *options]).stdout.strip()
+        address, _, token = said.partition("/#token=")
+        assert address == served.address
+        assert http.get("/console/session", headers={"Authorization": f"Bearer {token}"}).json()["role"] == role
+        answer = json.loads(CliRunner().invoke(main, ["console", str(served.store), *options, "--json"]).stdout)
+        assert answer == {"link": said}
+
+
+def test_a_service_without_pages_has_no_link(tmp_path: Path) -> None:
+    with service(tmp_path, FakeVerbs()):
+        refused = CliRunner().invoke(main, ["console", "--store", str(tmp_path)])
+    assert refused.exit_code == 1 and "this service has no console" in refused.stderr
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ export function Figures() {
   ].filter(Boolean);
   return (
     <section class="figures" aria-label="The job in figures">
-      <Figure name="Queries" value={count(figures.queries)} note={notes.join(", ") || "all standing"} />
+      <Figure name="Queries" value={count(figures.queries)} note={notes.join(", ") || "none set aside"} />
       <Figure name="Rows in" value={rate(figures.rows_per_s)} unit="/s" values={series.rows} />
       <Figure name="Results" value={rate(figures.results_per_s)} unit="/s" values={series.results} />
       <Figure

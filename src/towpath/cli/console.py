@@ -6,6 +6,7 @@ import click
 
 from towpath.cli.finding import Found, finds_job
 from towpath.cli.output import json_option, print_json
+from towpath.errors import ServiceError
 
 
 @click.command("console", epilog="Example: towpath console examples/market.yaml")
@@ -20,6 +21,8 @@ def command(reader: bool, found: Found, as_json: bool) -> None:
     from towpath.service.client import running_service
 
     service = running_service(found.folder())
+    if not service.reader_token:
+        raise ServiceError(f"{service.address}: this service has no console; start it with `towpath up JOB`")
     link = f"{service.address}/#token={service.reader_token if reader else service.token}"
     if as_json:
         print_json({"link": link})

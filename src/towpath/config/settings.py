@@ -258,7 +258,7 @@ def _problem(mistake: ErrorDetails, where: str, model: type[Settings], kinds: Ki
     if path and path[0] in model.model_fields and mistake["type"] != "extra_forbidden":
         # pydantic names a default that is refused by its field, not by its key
         path[0] = model.model_fields[path[0]].alias or path[0]
-    if len(path) > 1 and path[0] in kinds:
+    if len(path) > 1 and path[1] in kinds.get(path[0], {}):
         model = kinds[path[0]][path.pop(1)]  # pydantic puts the value of `type` into the path
     model = _innermost(model, path)
     context: dict[str, Any] = mistake.get("ctx", {})

@@ -79,7 +79,8 @@ class Console:
         self._cookie = f"towpath-{hashlib.sha256(str(self._store.root).encode()).hexdigest()[:8]}"
         self._tokens: Mapping[str, Role] = {}
         self._streams = 0
-        self._explaining = asyncio.Semaphore(1)  # planning beside ten thousand queries takes a while
+        # They take time from the loop that runs the job, which is in the same process.
+        self._explaining, self._reading = asyncio.Semaphore(1), asyncio.Semaphore(2)
 
     # --- what the service asks ----------------------------------------------------------------------------------------
 
@@ -194,11 +195,13 @@ class Console:
 
     async def _results(self, request: Request) -> Response:
         asked = self._kit.checked(TypeAdapter(ResultsRequest), dict(request.query_params))
-        return _answer(await run_in_threadpool(reading.results, self._store, asked))
+        async with self._reading:
+            return _answer(await run_in_threadpool(reading.results, self._store, asked))
 
     async def _check(self, request: Request) -> Response:
         asked = await self._kit.body(request, CheckRequest)
-        return _answer(await run_in_threadpool(reading.check, self._job, asked))
+        async with self._reading:
+            return _answer(await run_in_threadpool(reading.check, self._job, asked))
 
     async def _explain(self, request: Request) -> Response:
         asked = await self._kit.body(request, ExplainRequest)
