@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 from sqlglot import exp
 
-from towpath.lang.functions import Log10, SplitIndex
+from towpath.lang.functions import Log10
 from towpath.lang.query import Window
+from towpath.lang.texts import SplitIndex
 from towpath.plan.boxes import Box, Interval
 from towpath.plan.constants import Value, dump_value, load_value
 from towpath.plan.operators import ColumnRef

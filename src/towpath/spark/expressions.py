@@ -16,10 +16,11 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from towpath.lang.formats import FORMAT_TOKEN
-from towpath.lang.functions import Log10, SplitIndex
+from towpath.lang.functions import Log10
 from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.lang.regexps import LONGEST_TEXT, Regexp, regexp
+from towpath.lang.texts import SplitIndex
 from towpath.schema import Type
 
 Resolve = Callable[[exp.Expression], Column | None]
