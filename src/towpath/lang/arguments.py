@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from towpath.lang.literals import is_string, whole_number
+
+Build = Callable[[list[exp.Expression]], exp.Expression]  # what a call becomes, of its arguments
 
 
 class BadArgument(Exception):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
-from towpath.lang.arguments import BadArgument, text_of
+from towpath.lang.arguments import BadArgument, Build, text_of
 
 LONGEST = 100
 # The letters of Java, as often as they stand there.
@@ -55,7 +55,7 @@ _STRFTIME_TOKEN = re.compile(r"(?P<percent>%%)|(?P<field>%-?.?)|(?P<text>.)", re
 FORMAT_TOKEN = re.compile(r"%-?.|[^%]+", re.DOTALL)  # of what is in the checked tree
 
 
-def _reader(name: str, read: Callable[[str], Iterator[str]]) -> Callable[[list[exp.Expression]], exp.Expression]:
+def _reader(name: str, read: Callable[[str], Iterator[str]]) -> Build:
     def build(arguments: list[exp.Expression]) -> exp.Expression:
         pattern = text_of(name, arguments, 1)
         if len(pattern) > LONGEST:

@@ -7,25 +7,19 @@ verify/render.py: the oracle shares nothing with what it checks.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import ClassVar
 
 from sqlglot import exp
 
-from towpath.lang import formats, times
-from towpath.lang.arguments import BadArgument, number_of, text_of
-from towpath.lang.literals import is_string, whole_number
+from towpath.lang import formats, texts, times
+from towpath.lang.arguments import BadArgument, Build
+from towpath.lang.literals import whole_number
 from towpath.lang.query import UNITS
-from towpath.lang.regexps import BadPattern, Regexp, regexp
 from towpath.schema import Type
 
 LONGEST_CHAIN = 16
-LONGEST_PADDED = 1_000  # characters: a text that is filled up must not outgrow the tuple without measure
-MOST_PARTS_OF_TEXT = 10_000
-LARGEST_GROWTH = 100  # times as long as it was, however often a text is replaced and repeated
-Build = Callable[[list[exp.Expression]], exp.Expression]
 
 
 @dataclass(frozen=True)
@@ -54,12 +48,6 @@ ORDERED = OperandKind("a number, string, timestamp or date", frozenset(Type) - {
 
 class Log10(exp.Expression, exp.Func):
     """The logarithm to base 10."""
-
-
-class SplitIndex(exp.Expression, exp.Func):
-    """A part of a text, counted from 0; NULL if there is none."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "delimiter": True, "part_index": True}
 
 
 @dataclass(frozen=True)
@@ -115,96 +103,6 @@ def _sha2(arguments: list[exp.Expression]) -> exp.Expression:
     if whole_number(arguments[1]) not in (0, 256):
         raise BadArgument(1, "sha2 is supported with 256 bits", "write sha256(x)")
     return _sha(arguments)
-
-
-def _replace(arguments: list[exp.Expression]) -> exp.Expression:
-    wanted, given = text_of("replace", arguments, 1), text_of("replace", arguments, 2, empty=True)
-    return _grown(exp.Replace(this=arguments[0], expression=arguments[1], replacement=arguments[2]), wanted, given)
-
-
-def _regexp(name: str, arguments: list[exp.Expression]) -> Regexp:
-    try:
-        return regexp(text_of(name, arguments, 1))
-    except BadPattern as error:
-        raise BadArgument(1, error.message, error.hint) from None
-
-
-def _regexp_like(arguments: list[exp.Expression]) -> exp.Expression:
-    _regexp("regexp_like", arguments)
-    return exp.RegexpLike(this=arguments[0], expression=arguments[1])
-
-
-def _regexp_extract(arguments: list[exp.Expression]) -> exp.Expression:
-    pattern = _regexp("regexp_extract", arguments)
-    if len(arguments) < 3:
-        hint = "systems take different ones if it is left out; 0 is the whole match, 1 what the first ( ) holds"
-        raise BadArgument(1, "regexp_extract needs the number of a group", hint)
-    group = number_of("regexp_extract", arguments, 2, range(pattern.groups + 1))
-    if group and group not in pattern.always:
-        hint = "systems answer differently for a group that a match may not have, in an alternative or in front of ?"
-        raise BadArgument(2, f"the group {group} is not part of every match", hint)
-    return exp.RegexpExtract(this=arguments[0], expression=arguments[1], group=arguments[2])
-
-
-def _regexp_replace(arguments: list[exp.Expression]) -> exp.Expression:
-    pattern, given = _regexp("regexp_replace", arguments), text_of("regexp_replace", arguments, 2, empty=True)
-    if len(arguments) < 4 or not is_string(arguments[3]) or arguments[3].name != "g":
-        hint = "write regexp_replace(x, 'pattern', 'text', 'g') to replace all matches"
-        raise BadArgument(2, "systems differ in whether all matches are replaced, or the first", hint)
-    if {"$", "\\"} & set(given):
-        hint = "systems refer to groups differently"
-        raise BadArgument(2, "$ and \\ are not supported in what replaces a match", hint)
-    if not pattern.shortest:
-        raise BadArgument(1, "the pattern matches the empty text", "systems replace it at different places")
-    call = exp.RegexpReplace(this=arguments[0], expression=arguments[1], replacement=arguments[2])
-    return _grown(call, " " * pattern.shortest, given)
-
-
-def _repeat(arguments: list[exp.Expression]) -> exp.Expression:
-    times = number_of("repeat", arguments, 1, range(LARGEST_GROWTH + 1))
-    return _grown(exp.Repeat(this=arguments[0], times=arguments[1]), " ", " " * times)
-
-
-def _grown(call: exp.Expression, wanted: str, given: str) -> exp.Expression:
-    growth = _growth(call.this) * max(1, -(-len(given) // len(wanted)))
-    if growth > LARGEST_GROWTH:
-        raise BadArgument(0, f"the text could become {growth:,} times as long, at most {LARGEST_GROWTH} is allowed")
-    return call
-
-
-def _growth(expr: exp.Expr) -> int:
-    """How many times as long as its parts a text may be."""
-    own = 1
-    if isinstance(expr, exp.Replace):
-        own = max(1, -(-len(expr.args["replacement"].name) // len(expr.expression.name)))
-    elif isinstance(expr, exp.RegexpReplace):
-        own = max(1, -(-len(expr.args["replacement"].name) // regexp(expr.expression.name).shortest))
-    elif isinstance(expr, exp.Repeat):
-        own = max(1, int(expr.args["times"].name))
-    return own * max(map(_growth, expr.iter_expressions()), default=1)
-
-
-def _padded(name: str) -> Build:
-    def build(arguments: list[exp.Expression]) -> exp.Expression:
-        number_of(name, arguments, 1, range(LONGEST_PADDED + 1))
-        fill = arguments[2] if len(arguments) > 2 else exp.Literal.string(" ")
-        text_of(name, [*arguments[:2], fill], 2)
-        return exp.Pad(this=arguments[0], expression=arguments[1], fill_pattern=fill, is_left=name == "lpad")
-
-    return build
-
-
-def _split_part(arguments: list[exp.Expression]) -> exp.Expression:
-    text_of("split_part", arguments, 1)
-    if number_of("split_part", arguments, 2, range(-MOST_PARTS_OF_TEXT, MOST_PARTS_OF_TEXT + 1)) == 0:
-        raise BadArgument(2, "split_part counts from 1, and from -1 at the end")
-    return exp.SplitPart(this=arguments[0], delimiter=arguments[1], part_index=arguments[2])
-
-
-def _split_index(arguments: list[exp.Expression]) -> exp.Expression:
-    text_of("split_index", arguments, 1)
-    number_of("split_index", arguments, 2, range(MOST_PARTS_OF_TEXT + 1))
-    return SplitIndex(this=arguments[0], delimiter=arguments[1], part_index=arguments[2])
 
 
 def _located(arguments: list[exp.Expression]) -> exp.Expression:
@@ -271,7 +169,7 @@ _SCALARS: dict[str, Function] = {
     "ln": _one(exp.Ln, NUMBER, Type.DOUBLE),
     "log10": _one(Log10, NUMBER, Type.DOUBLE),
     "lower": _one(exp.Lower, STRING, Type.STRING),
-    "lpad": Function(exp.Pad, _padded("lpad"), 2, 3, PADDED),
+    "lpad": Function(exp.Pad, texts.padded("lpad"), 2, 3, PADDED),
     "ltrim": Function(exp.Trim, _trimmed("LEADING"), 1, 1, Signature((STRING,), Type.STRING)),
     "md5": _one(exp.MD5, STRING, Type.STRING),
     "minute": _one(exp.Minute, TIMESTAMP, Type.INT),
@@ -280,23 +178,23 @@ _SCALARS: dict[str, Function] = {
     "power": _two(exp.Pow, Signature((NUMBER, NUMBER), Type.DOUBLE)),
     "quarter": _one(exp.Quarter, MOMENT, Type.INT),
     "regexp_extract": Function(
-        exp.RegexpExtract, _regexp_extract, 2, 3, Signature((STRING, STRING, INTEGER), Type.STRING)
+        exp.RegexpExtract, texts.regexp_extract, 2, 3, Signature((STRING, STRING, INTEGER), Type.STRING)
     ),
-    "regexp_like": Function(exp.RegexpLike, _regexp_like, 2, 2, TWO_TEXTS),
+    "regexp_like": Function(exp.RegexpLike, texts.regexp_like, 2, 2, TWO_TEXTS),
     "regexp_replace": Function(
-        exp.RegexpReplace, _regexp_replace, 3, 4, Signature((STRING, STRING, STRING), Type.STRING)
+        exp.RegexpReplace, texts.regexp_replace, 3, 4, Signature((STRING, STRING, STRING), Type.STRING)
     ),
-    "repeat": Function(exp.Repeat, _repeat, 2, 2, Signature((STRING, INTEGER), Type.STRING)),
-    "replace": Function(exp.Replace, _replace, 3, 3, Signature((STRING, STRING, STRING), Type.STRING)),
+    "repeat": Function(exp.Repeat, texts.repeat, 2, 2, Signature((STRING, INTEGER), Type.STRING)),
+    "replace": Function(exp.Replace, texts.replace, 3, 3, Signature((STRING, STRING, STRING), Type.STRING)),
     "right": _two(exp.Right, Signature((STRING, INTEGER), Type.STRING)),
     "round": Function(exp.Round, _call(exp.Round, "this", "decimals"), 1, 2),
-    "rpad": Function(exp.Pad, _padded("rpad"), 2, 3, PADDED),
+    "rpad": Function(exp.Pad, texts.padded("rpad"), 2, 3, PADDED),
     "rtrim": Function(exp.Trim, _trimmed("TRAILING"), 1, 1, Signature((STRING,), Type.STRING)),
     "second": _one(exp.Second, TIMESTAMP, Type.INT),
     "sha256": Function(exp.SHA2, _sha, 1, 1, Signature((STRING,), Type.STRING)),
     "sign": _one(exp.Sign),
-    "split_index": Function(SplitIndex, _split_index, 3, 3, PART),
-    "split_part": Function(exp.SplitPart, _split_part, 3, 3, PART),
+    "split_index": Function(texts.SplitIndex, texts.split_index, 3, 3, PART),
+    "split_part": Function(exp.SplitPart, texts.split_part, 3, 3, PART),
     "sqrt": _one(exp.Sqrt, NUMBER, Type.DOUBLE),
     "starts_with": _two(exp.StartsWith, TWO_TEXTS),
     "strftime": Function(exp.TimeToStr, formats.strftime, 2, 2, FORMATTED),

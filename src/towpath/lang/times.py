@@ -6,11 +6,9 @@ moved by it, too) and MONTH, which has no fixed length.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
-from towpath.lang.arguments import BadArgument, number_of
+from towpath.lang.arguments import BadArgument, Build, number_of
 from towpath.lang.literals import cast, whole_number
 from towpath.lang.query import UNITS
 from towpath.schema import Type
@@ -87,7 +85,7 @@ def date_trunc(arguments: list[exp.Expression]) -> exp.Expression:
     return exp.TimestampTrunc(this=arguments[1], unit=exp.var(unit))
 
 
-def since_epoch(size: int) -> Callable[[list[exp.Expression]], exp.Expression]:
+def since_epoch(size: int) -> Build:
     """The timestamp that is a number of units after the beginning of 1970."""
 
     def build(arguments: list[exp.Expression]) -> exp.Expression:

@@ -14,8 +14,9 @@ from typing import Literal
 from sqlglot import exp
 
 from towpath.lang import infer
-from towpath.lang.functions import AGGREGATE_NODES, SplitIndex, combined
+from towpath.lang.functions import AGGREGATE_NODES, combined
 from towpath.lang.query import WINDOW, Item, Window
+from towpath.lang.texts import SplitIndex
 from towpath.plan.boxes import Box, boxes
 from towpath.plan.constants import Value, constant, node_of
 from towpath.plan.equalities import joined_columns

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from towpath.lang.functions import Log10, SplitIndex
+from towpath.lang.functions import Log10
+from towpath.lang.texts import SplitIndex
 
 DTYPE = "DType"  # names a type in a cast, and is no node
 

@@ -17,10 +17,11 @@ from sqlglot import exp
 
 from towpath.lang import infer
 from towpath.lang.formats import FORMAT_TOKEN
-from towpath.lang.functions import Log10, SplitIndex
+from towpath.lang.functions import Log10
 from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.lang.regexps import LONGEST_TEXT, Regexp, regexp
+from towpath.lang.texts import SplitIndex
 from towpath.plan.assignment import input_column
 from towpath.schema import Type
 

@@ -19,9 +19,10 @@ import polars as pl
 from sqlglot import exp
 
 from towpath.lang.formats import FORMAT_TOKEN
-from towpath.lang.functions import Log10, SplitIndex
+from towpath.lang.functions import Log10
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.lang.regexps import LONGEST_TEXT, regexp
+from towpath.lang.texts import SplitIndex
 from towpath.plan.constants import constant
 from towpath.schema import INTEGERS, Type
 from towpath.vector import texts

@@ -13,10 +13,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from towpath.lang.functions import Log10, SplitIndex
+from towpath.lang.functions import Log10
 from towpath.lang.literals import whole_number
 from towpath.lang.query import WINDOW
 from towpath.lang.regexps import LONGEST_TEXT, regexp
+from towpath.lang.texts import SplitIndex
 from towpath.lang.typing import infer
 from towpath.schema import Type
 from towpath.verify.texts import DOUBLE_TEXT, LOWER, UPPER
