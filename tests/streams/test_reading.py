@@ -450,6 +450,15 @@ def test_csv_of_other_countries(tmp_path: Path) -> None:
     assert [reject.text for reject in rejects] == ["c;2;null;2026-12-31 13:00:00", "d;3;2;NA", "e;4;2;"]
 
 
+def test_a_format_holds_also_where_every_column_is_as_it_is_read(tmp_path: Path) -> None:
+    """DuckDB reads another type where all that is asked of a file is casts."""
+    path = tmp_path / "a.csv"
+    path.write_text("id,made,at\n1,31.12.2025,01.01.2026\n")
+    table, rejects = read(str(path), Form("csv", NUMBERED, "at", time_format="%d.%m.%Y"))
+    moments = (dt.datetime(2025, 12, 31, tzinfo=dt.UTC), dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
+    assert [tuple(row.values()) for row in table.to_pylist()] == [(1, *moments)] and not rejects
+
+
 def test_a_format_with_an_offset_is_a_moment_of_utc(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("at\n2026-12-31 13:00:00 +0200\n")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from towpath.lang.query import Query
 
 
-@click.command("check", epilog="Example: towpath check examples/market.yaml")
+@click.command("check", epilog="Example: towpath check job.yaml")
 @click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
 @json_option
 def command(job_file: Path, as_json: bool) -> None:

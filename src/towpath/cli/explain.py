@@ -13,7 +13,7 @@ from towpath.store.layout import Store
 MOST_SHOWN = 20
 
 
-@click.command("explain", epilog="Example: towpath explain examples/market.yaml bids-on-clocks")
+@click.command("explain", epilog="Example: towpath explain job.yaml busy-auctions")
 @click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
 @click.argument("names", metavar="[QUERY]...", nargs=-1)
 @click.option("--sql", metavar="TEXT", help="Explain this query, as if it were submitted to the job.")

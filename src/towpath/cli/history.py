@@ -12,7 +12,7 @@ from towpath.cli.finding import Found, finds_job
 from towpath.cli.output import counted, json_option, print_data, print_json
 
 
-@click.command("history", epilog="Example: towpath history examples/market.yaml --query hot --since 10m")
+@click.command("history", epilog="Example: towpath history job.yaml --query hot --since 10m")
 @finds_job
 @click.option("--query", metavar="NAME", help="Of this query and the fragments that answered it.")
 @click.option("--node", metavar="NODE", help="Of this node.")

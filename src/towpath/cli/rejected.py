@@ -11,7 +11,7 @@ from towpath.cli.finding import Found, finds_job
 from towpath.cli.output import counted, json_option, print_data, print_json
 
 
-@click.command("rejected", epilog="Example: towpath rejected examples/market.yaml --stream bids")
+@click.command("rejected", epilog="Example: towpath rejected job.yaml --stream bids")
 @finds_job
 @click.option("--stream", metavar="NAME", help="Of this stream.")
 @click.option(

@@ -24,7 +24,7 @@ FORMATS = ("table", "json", "csv", "parquet")
 MOST_LEAVING = 3  # queries that are named
 
 
-@click.command("results", epilog="Example: towpath results examples/market.yaml high-bids --limit 10")
+@click.command("results", epilog="Example: towpath results job.yaml high-bids --limit 10")
 @click.argument("job", metavar="JOB", type=click.Path(path_type=Path))
 @click.argument("query", required=False)
 @click.option("--follow", is_flag=True, help="Go on with new rows as they come, until Ctrl-C.")

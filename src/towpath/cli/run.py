@@ -67,7 +67,7 @@ def patient(job: Job) -> Job:
 
 @click.command(
     "run",
-    epilog="Example: towpath run examples/market.yaml; every night over logs that go on: "
+    epilog="Example: towpath run job.yaml; every night over logs that go on: "
     "towpath run logs.yaml --until-caught-up; once over a recording: towpath run recording.yaml --until-drained",
 )
 @click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))

@@ -10,7 +10,7 @@ from towpath.cli.finding import Found, finds_service
 from towpath.cli.output import counted, json_option, print_data, print_json
 
 
-@click.command("status", epilog="Example: towpath status examples/market.yaml --queries")
+@click.command("status", epilog="Example: towpath status job.yaml --queries")
 @finds_service
 @click.option("--queries", is_flag=True, help="List the queries with their nodes and fragments instead.")
 @click.option("--cost", is_flag=True, help="With --queries: what each puts out and about takes, the dearest first.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_MOVES, NEWEST = 10, 5
 
 
-@click.command("top", epilog="Example: towpath top examples/market.yaml")
+@click.command("top", epilog="Example: towpath top job.yaml")
 @finds_service
 @click.option("--every", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds between looks.")
 def command(found: Found, every: float) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help`
     from towpath.api.running import Towpath
 
 
-@click.command("up", epilog="Example: towpath up examples/market.yaml")
+@click.command("up", epilog="Example: towpath up job.yaml")
 @click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where it listens.  [default: a free one]")
 @click.option("--bind", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Of this machine only.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SHOWN_MOVES = 10
 
 
-@click.command("what-if", epilog="Example: towpath what-if examples/market.yaml --planner grouping")
+@click.command("what-if", epilog="Example: towpath what-if job.yaml --planner grouping")
 @finds_job
 @click.option("--planner", metavar="NAME", required=True, help="Who would place the fragments.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="An option of the planner.")

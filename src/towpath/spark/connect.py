@@ -64,11 +64,12 @@ def _connect(name: str, node: ConnectNode, identity: str) -> SparkSession:
 
     from towpath.spark.channel import channel
 
+    token = _token(node)
     try:
         # PySpark itself would try for minutes, without a word.
         with socket.create_connection(_host_and_port(node.address), timeout=ANSWER_S):
             pass
-        made = channel(node.plain_address, node.options | {"user_id": USER, "session_id": identity, **_token(node)})
+        made = channel(node.plain_address, node.options | {"user_id": USER, "session_id": identity, **token})
         session = RemoteSession.builder.channelBuilder(made).create()
         session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MS)])
         # Else PySpark says goodbye at the end of the process, and waits for minutes if the endpoint is gone by then.

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -62,7 +62,11 @@ def folder() -> Path:
 
 def servers() -> dict[str, Server]:
     """All that were started and not stopped, alive or not."""
-    return {file.stem: Server(**json.loads(file.read_text())) for file in sorted(folder().glob("*.json"))}
+    found: dict[str, Server] = {}
+    for file in sorted(folder().glob("*.json")):
+        with suppress(FileNotFoundError):  # others start and stop servers, too
+            found[file.stem] = Server(**json.loads(file.read_text()))
+    return found
 
 
 def start(
@@ -150,7 +154,8 @@ def token_of(address: str) -> str | None:
     for server in servers().values():
         port = urlsplit(server.address).port
         if parts.port == port and is_loopback(parts.hostname or "") and server.token_file and server.alive:
-            return Path(server.token_file).read_text(encoding="utf-8")
+            with suppress(FileNotFoundError):  # it is being stopped
+                return Path(server.token_file).read_text(encoding="utf-8")
     return None
 
 

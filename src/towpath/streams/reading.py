@@ -159,10 +159,10 @@ def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tup
     if names is None:
         return form.schema.empty_table(), []
     places = _places(names, form)
-    # DuckDB knows formats of timestamps without a zone only; they are in UTC, as everywhere.
+    # DuckDB knows formats of timestamps without a zone only. They are in UTC, as everywhere, and Arrow says so later: a
+    # CAST here would go down into DuckDB's reader, which then reads another type, and without the format.
     plain = {"TIMESTAMPTZ": "TIMESTAMP"} if form.time_format else {}
-    found = {column: plain.get(type_, type_) for column, type_ in form.types.items()}
-    types = {place: found[column] for column, place in places.items()}
+    types = {place: plain.get(form.types[column], form.types[column]) for column, place in places.items()}
     columns = {f"c{n}": types.get(n, "VARCHAR") for n in range(len(names))}
     source = (
         f"read_csv({_text(_literally(path))}, auto_detect = false, header = {str(form.header).lower()}, "
@@ -173,7 +173,7 @@ def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tup
     )
     # DuckDB refuses only for columns that are asked for, so all of the stream's are, always. And it counts the columns
     # of force_not_null among those that are asked for, so all that stand before the event time are, too.
-    outputs = _outputs(form, {column: f"c{place}" for column, place in places.items()}, found)
+    outputs = _outputs(form, {column: f"c{place}" for column, place in places.items()})
     before_time = 0 if form.time is None else places[form.time]
     others = "".join(f", c{n}" for n in range(before_time) if n not in types)
     rows = database.sql(f"SELECT {outputs}{others} FROM {source}").to_arrow_table().select(form.schema.names)
