@@ -26,6 +26,7 @@ class Store:
     <root>/lock                              held by the process that runs the job
     <root>/journal.sqlite                    every decision: queries, fragments, carriers
     <root>/service.json                      where the service of the job listens, while there is one
+    <root>/console.json                      who is logged in to the web console
     <root>/carriers/<carrier>/assignments/   the assignment table
     <root>/carriers/<carrier>/<input>/ticks  event times for inputs that are silent
     <root>/carriers/<carrier>/e<epoch>/      all that the carrier itself writes:
@@ -50,6 +51,10 @@ class Store:
     @property
     def service(self) -> Path:
         return self.root / "service.json"
+
+    @property
+    def console(self) -> Path:
+        return self.root / "console.json"
 
     @property
     def situation(self) -> Path:
