@@ -310,6 +310,23 @@ def test_the_description_names_every_endpoint(operator: httpx2.Client) -> None:
         assert answer.status_code in {200, 400}, (method, path, answer.text)  # 400: something has to be said
 
 
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/status", {}),
+        ("/console/session", {}),
+        ("/console/queries", {}),
+        ("/console/query", {"name": "high-bids"}),
+        ("/console/results", {"name": "high-bids"}),
+    ],
+)
+def test_an_answer_has_what_its_description_says(operator: httpx2.Client, path: str, asked: dict[str, str]) -> None:
+    document = operator.get("/openapi.json").json()
+    said = document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    schema = document["components"]["schemas"][said["$ref"].rsplit("/", 1)[1]]
+    assert operator.get(path, params=asked).json().keys() == schema["properties"].keys()
+
+
 def test_every_reference_of_the_description_is_in_it(operator: httpx2.Client) -> None:
     document = operator.get("/openapi.json").json()
     named = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)))

@@ -150,7 +150,7 @@ function Commands({ found }: { found: QueryDetails }) {
             if (to) void move(to);
           }}
         >
-          <option value="">{others.length ? "Move to…" : "No other node"}</option>
+          <option value="">{others.length ? "Move…" : "No other node"}</option>
           {others.map((node) => (
             <option key={node.name}>{node.name}</option>
           ))}

@@ -93,6 +93,7 @@ export function SqlEditor({ id, value, problems, change, submit, label }: Editor
         aria-label={label}
         aria-invalid={wrong.length > 0}
         aria-describedby="problems"
+        placeholder="SELECT … FROM … WHERE …"
         spellcheck={false}
         autocapitalize="off"
         autocomplete="off"

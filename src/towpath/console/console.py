@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import hashlib
 import logging
 import secrets
@@ -19,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from towpath.console import map as drawn
 from towpath.console import openapi, reading
-from towpath.console.listing import Listed, ListRequest, QueryPage, page
+from towpath.console.listing import ListRequest, QueryDetails, QueryPage, page
 from towpath.console.look import Lookout
 from towpath.console.openapi import Endpoint
 from towpath.console.reading import CheckRequest, ExplainRequest, ResultsRequest
@@ -74,7 +73,7 @@ class Console:
         self._title = job.store.name.removesuffix(".store")
         self._lookout = lookout
         self._files = files or Files()
-        self._sessions = Sessions(self._store.root / "console.json")
+        self._sessions = Sessions(self._store.console)
         # Cookies are for all ports of a machine: another job's console must not log this one out.
         self._cookie = f"towpath-{hashlib.sha256(str(self._store.root).encode()).hexdigest()[:8]}"
         self._tokens: Mapping[str, Role] = {}
@@ -136,7 +135,7 @@ class Console:
             e("DELETE", "/console/session", self._logout, "Log out", code=204),
             e("GET", "/console/events", self._events, "What changes, as server-sent events", query=EventsRequest),
             e("GET", "/console/queries", self._list, "A page of the queries", answer=QueryPage, query=ListRequest),
-            e("GET", "/console/query", self._query, "One query", answer=Listed, query=QueryRequest),
+            e("GET", "/console/query", self._query, "One query", answer=QueryDetails, query=QueryRequest),
             e("GET", "/console/fragments", self._fragments, "What is in carriers", answer=list[drawn.CarrierFragments]),
             e("GET", "/console/results", self._results, "Newest rows", answer=reading.Results, query=ResultsRequest),
             e("POST", "/console/check", self._check, "What is wrong with a text", CheckRequest, reading.Checked),
@@ -186,7 +185,7 @@ class Console:
         for at_once in (False, True):  # it may have been submitted a moment ago
             for query in await self._watch.queries(at_once=at_once):
                 if query.name == asked.name:
-                    return _answer({k: v for k, v in dataclasses.asdict(query).items() if k != "words"})
+                    return _answer(query.details)
         raise UnknownQueryError(f"no query named {asked.name!r} is running")
 
     async def _fragments(self, _: Request) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -17,12 +17,20 @@ Order = Literal["name", "state", "rate", "delay", "node", "carrier"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed(QueryLook):
+class QueryDetails(QueryLook):
     """A query with what was measured of it."""
 
     rate: float | None  # rows that it put out per second, about; None: nothing was measured yet
     delay_s: float | None  # of the slowest carrier
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(QueryDetails):
     words: str = field(repr=False, compare=False)  # in which is searched
+
+    @property
+    def details(self) -> QueryDetails:
+        return QueryDetails(**{shown.name: getattr(self, shown.name) for shown in fields(QueryDetails)})
 
 
 @dataclass(frozen=True)

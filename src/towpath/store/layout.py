@@ -31,6 +31,7 @@ class Store:
     <root>/journal.sqlite                    every decision: queries, fragments, carriers
     <root>/key                               makes names that nobody else can guess
     <root>/service.json                      where the service of the job listens, while there is one
+    <root>/console.json                      who is logged in to the web console
     <root>/carriers/<carrier>/assignments/   the assignment table
     <root>/carriers/<carrier>/<input>/ticks  event times for inputs that are silent
     <root>/carriers/<carrier>/e<epoch>/      all that the carrier itself writes:
@@ -65,6 +66,10 @@ class Store:
     @property
     def service(self) -> Path:
         return self.root / "service.json"
+
+    @property
+    def console(self) -> Path:
+        return self.root / "console.json"
 
     @property
     def situation(self) -> Path:
