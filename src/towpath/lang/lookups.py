@@ -31,6 +31,7 @@ class Tables:
     problems: Problems
     brought: dict[tuple[str, str], exp.Column] = field(default_factory=dict)  # what stands for a column of a table
     lookups: dict[str, tuple[Lookup, ...]] = field(default_factory=dict)  # by alias of the input
+    outer: list[exp.Expression] = field(default_factory=list)  # the conditions of LEFT JOIN
 
     def attach(
         self, sources: Sequence[ScopedInput], where: list[exp.Expression]
@@ -69,7 +70,11 @@ class Tables:
         return expr.transform(stand_in)
 
     def _conditions(self, table: ScopedInput, where: list[exp.Expression]) -> list[exp.Expression]:
-        return where if table.outer_on is None else [self.scope.expression(c) for c in conjuncts(table.outer_on)]
+        if table.outer_on is None:
+            return where
+        found = [self.scope.expression(c) for c in conjuncts(table.outer_on)]
+        self.outer += found
+        return found
 
     def _placeable(
         self, waiting: Sequence[ScopedInput], conditions: Mapping[str, list[exp.Expression]], inputs: list[str]
@@ -130,7 +135,9 @@ class Tables:
         for condition in conditions:
             for value, name in self._sides(table, condition):
                 of_value, of_column = self.scope.typer.of(value), self.scope.column_type(table.alias, name)
-                if self._owner(value) is not None and of_value is not None:
+                if of_value is None:
+                    return  # what is wrong with the value is said
+                if self._owner(value) is not None:
                     message = f"{self.problems.text(value)} is {of_value.value}, {table.alias}.{name} {of_column.value}"
                     hint = "a table is looked up by values of its own types: let the schema say the same, or use CAST"
                     self.problems.add(condition, message, hint)

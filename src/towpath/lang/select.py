@@ -85,8 +85,9 @@ class SelectReader:
         sound = sound and len(problems) == before
         inputs, window = read_windows(streams, None if unsure else aggregate, problems)
         self._check_width(raw, values, group_by, having)
-        self._check_places(aggregate, where, outputs, group_by, having)
-        items = self._typed(scope, where, outputs, group_by, having)
+        conditions_of_all = [*where, *tables.outer]
+        self._check_places(aggregate, conditions_of_all, outputs, group_by, having)
+        items = self._typed(scope, conditions_of_all, outputs, group_by, having)
         items = tuple(replace(item, expr=tables.resolved(item.expr)) for item in items)
         group_by, having = list(map(tables.resolved, group_by)), list(map(tables.resolved, having))
         if sound:
