@@ -19,6 +19,9 @@ VIEWS = {
 }
 
 
+TOP = f'WITH "busy" AS ({BUSY}) {VIEWS["top"]}'
+
+
 def composed(sql: str) -> str:
     return " ".join(compose(sql, VIEWS).text.split())
 
@@ -28,7 +31,12 @@ def composed(sql: str) -> str:
     [
         ("SELECT price FROM bids", "SELECT price FROM bids"),
         ("SELECT price FROM DEAR", f'WITH "dear" AS ({DEAR}) SELECT price FROM DEAR'),
-        ("SELECT most FROM top;", f'WITH "busy" AS ({BUSY}), "top" AS ({VIEWS["top"]}) SELECT most FROM top;'),
+        ("SELECT most FROM top;", f'WITH "top" AS ({TOP}) SELECT most FROM top;'),
+        # What a query names is no part of what the job's views mean.
+        (
+            "WITH busy AS (SELECT price AS n FROM bids) SELECT n, most FROM busy, top",
+            f'WITH "top" AS ({TOP}), busy AS (SELECT price AS n FROM bids) SELECT n, most FROM busy, top',
+        ),
         (
             "WITH x AS (SELECT price FROM dear) SELECT * FROM x",
             f'WITH "dear" AS ({DEAR}), x AS (SELECT price FROM dear) SELECT * FROM x',
@@ -116,3 +124,43 @@ def test_views_stand_before_those_that_read_them() -> None:
 def test_tables_are_what_is_read() -> None:
     window = "TABLE(TUMBLE(TABLE Bids, DESCRIPTOR(at), INTERVAL '1' SECOND))"
     assert tables(f"SELECT a.x FROM {window} JOIN (SELECT * FROM dear) AS a ON 1 = 1") == {"bids", "dear"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "same"),
+    [
+        # A name of WITH knows those before it, and not itself: whoever hides a stream reads the stream.
+        ("WITH bids AS (SELECT price * 2 AS p FROM bids) SELECT p FROM bids", "SELECT price * 2 AS p FROM bids"),
+        (
+            "WITH bids AS (SELECT count(*) AS n FROM bids [RANGE 1 SECOND]), x AS (SELECT max(n) AS m FROM bids "
+            "[RANGE 1 MINUTE]) SELECT m FROM x",
+            "SELECT m FROM (SELECT max(n) AS m FROM (SELECT count(*) AS n FROM bids [RANGE 1 SECOND]) "
+            "[RANGE 1 MINUTE] AS bids) AS x",
+        ),
+        (
+            "WITH a AS (SELECT id FROM auctions), auctions AS (SELECT id FROM persons) SELECT * FROM a",
+            "SELECT id FROM auctions",
+        ),
+        (
+            "CREATE VIEW a AS SELECT id FROM auctions; CREATE VIEW auctions AS SELECT id FROM persons; SELECT * FROM a",
+            "SELECT id FROM auctions",
+        ),
+        (
+            "WITH bids AS (SELECT id AS price FROM auctions) SELECT price FROM dear",
+            "SELECT price FROM bids WHERE price > 900",
+        ),
+        ("WITH bids AS (SELECT price FROM bids) SELECT price FROM bids UNION ALL SELECT price FROM bids",
+         "SELECT price FROM bids UNION ALL SELECT price FROM bids"),
+    ],
+)  # fmt: skip
+def test_a_name_means_what_was_known_where_it_was_given(sql: str, same: str) -> None:
+    one, other = parse(sql, catalog(), "q", VIEWS), parse(same, catalog(), "q", VIEWS)
+    assert (one.selects, one.views) == (other.selects, other.views)
+
+
+def test_every_view_has_a_result_time() -> None:
+    filtered = parse("SELECT dear.result_time AS r FROM dear", catalog(), "q", VIEWS)
+    assert filtered.selects == parse("SELECT at AS r FROM bids WHERE price > 900", catalog(), "q").selects
+    assert "result_time" not in [
+        item.name for item in parse("SELECT * FROM dear", catalog(), "q", VIEWS).selects[0].items
+    ]

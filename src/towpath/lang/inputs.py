@@ -138,7 +138,7 @@ class FromReader:
             return ScopedInput(node, node.alias or node.name, None, ())
         name = lookup(node.name, self._catalog)
         if name is None:
-            hint = did_you_mean(node.name, self._catalog) or self._names()
+            hint = did_you_mean(node.name, [*self._named, *self._catalog]) or self._names()
             self._problems.add(node, f"there is no stream {node.name}", hint)
             return ScopedInput(node, node.alias or node.name, None, ())
         alias = node.alias or name
@@ -167,9 +167,10 @@ class FromReader:
             return ScopedInput(node, alias, None, (), derived=True)
         if inner.window is None and not self._joins:
             # What neither aggregates nor is joined again is part of the SELECT that reads it.
-            return ScopedInput(node, alias, _columns(inner), inner.inputs, inner.where, derived=True)
+            columns, hidden = self._with_result_time(inner)
+            return ScopedInput(node, alias, columns, inner.inputs, inner.where, derived=True, hidden=hidden)
         if inner.window is None and len(inner.inputs) == 1 and all(isinstance(i.expr, exp.Column) for i in inner.items):
-            return _renamed(node, inner, alias or inner.inputs[0].alias)
+            return _renamed(node, inner, alias or inner.inputs[0].alias, *self._with_result_time(inner))
         view = self._views.add(inner)
         alias = alias or view.name
         columns = {item.name: column(alias, f"v{n}") for n, item in enumerate(inner.items)}
@@ -177,6 +178,15 @@ class FromReader:
         hidden = frozenset[str]() if taken else frozenset([RESULT_TIME])
         columns |= {name: column(alias, view.stream.time) for name in hidden}
         return ScopedInput(node, alias, columns, (Input(alias, view.name),), derived=True, hidden=hidden)
+
+    def _with_result_time(self, select: Select) -> tuple[dict[str, exp.Expression], frozenset[str]]:
+        """The columns of a view that becomes part of its reader, and which of them `*` does not stand for."""
+        columns = {item.name: item.expr for item in select.items}
+        if any(name.lower() == RESULT_TIME for name in columns):
+            return columns, frozenset()
+        times = [column(i.alias, self._views.known[i.stream].time) for i in select.inputs]
+        latest = times[0] if len(times) == 1 else exp.Greatest(this=times[0], expressions=times[1:])
+        return {**columns, RESULT_TIME: latest}, frozenset([RESULT_TIME])
 
     def _refuse_join(self, join: exp.Join) -> None:
         refuse_clauses(join, "this on side kind method using", self._problems)
@@ -206,16 +216,14 @@ class FromReader:
             self._problems.add(sources[MOST_INPUTS].node, message, "split the query")
 
 
-def _renamed(node: exp.Expr, select: Select, alias: str) -> ScopedInput:
+def _renamed(
+    node: exp.Expr, select: Select, alias: str, columns: Mapping[str, exp.Expression], hidden: frozenset[str]
+) -> ScopedInput:
     """A filter that is joined is its stream under another name."""
 
     def rename(expr: exp.Expression) -> exp.Expression:
         return expr.transform(lambda n: column(alias, n.name) if isinstance(n, exp.Column) else n)
 
-    columns = {name: rename(expr) for name, expr in _columns(select).items()}
+    renamed = {name: rename(expr) for name, expr in columns.items()}
     source = replace(select.inputs[0], alias=alias)
-    return ScopedInput(node, alias, columns, (source,), tuple(map(rename, select.where)), derived=True)
-
-
-def _columns(select: Select) -> dict[str, exp.Expression]:
-    return {item.name: item.expr for item in select.items}
+    return ScopedInput(node, alias, renamed, (source,), tuple(map(rename, select.where)), derived=True, hidden=hidden)

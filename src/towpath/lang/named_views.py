@@ -7,6 +7,7 @@ says by then.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 
 from sqlglot import Token, TokenType, exp
 
@@ -30,8 +31,9 @@ def compose(sql: str, views: Mapping[str, str] = NONE) -> Composed:
         return Composed(sql)
     own = [(view.result, _span(view.tokens)) for view in statements[:-1]]
     read = {name for statement in statements for name in _tables(statement.tokens, sql)}
-    needed = _needed(views, read - {name.lower() for name, _ in own})
-    inserted: list[tuple[str, str | TextSpan]] = [*needed.items(), *own]
+    read -= {name.lower() for name, _ in own}
+    inserted: list[tuple[str, str | TextSpan]] = [(n, _whole(n, views)) for n in views if n.lower() in read]
+    inserted += own
     query = statements[-1].tokens
     if not inserted or query[0].token_type not in STARTS or _second_word(query) == "RECURSIVE":
         return Composed(sql)
@@ -82,16 +84,11 @@ def _tables(tokens: Sequence[Token], sql: str) -> set[str]:
     return {table.name.lower() for table in tree.find_all(exp.Table)} - own
 
 
-def _needed(views: Mapping[str, str], read: Iterable[str]) -> dict[str, str]:
-    """The views that are read, also through others, with their SELECTs."""
-    wanted, found = set(read), dict[str, str]()
-    for name, text in reversed(list(views.items())):
-        if name.lower() in wanted:
-            whole = compose(text).text
-            statement = _statements(whole)[-1]
-            found[name] = whole[slice(*_span(statement.tokens))]
-            wanted |= _tables(statement.tokens, whole)
-    return dict(reversed(list(found.items())))
+def _whole(name: str, views: Mapping[str, str]) -> str:
+    """The SELECT of a view, with the views that it reads in a WITH of its own: what its reader names is none of its."""
+    before = dict(takewhile(lambda view: view[0] != name, views.items()))
+    text = compose(views[name], before).text
+    return text[slice(*_span(_statements(text)[-1].tokens))]
 
 
 def _put_together(sql: str, pieces: Iterable[str | TextSpan]) -> Composed:

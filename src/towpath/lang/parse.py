@@ -71,7 +71,8 @@ def _note(statement: DialectStatement, name: str) -> str:
 
 def _read_selects(tree: exp.Expr, views: Views, problems: Problems) -> tuple[Select, ...]:
     budget = Budget()
-    named = read_names(tree, SelectReader(views, problems, budget), problems)
+    # A SELECT reads its own WITH; that of a union is for all of its SELECTs.
+    named = {} if isinstance(tree, exp.Select) else read_names(tree, SelectReader(views, problems, budget), problems)
     raws = _union(tree, problems)
     if len(raws) > MOST_SELECTS:
         message = f"{len(raws):,} SELECTs, at most {MOST_SELECTS} can be put together"
