@@ -114,6 +114,9 @@ class _Rewriter:
         if self._aggregates():
             hint = _UPDATES + "GROUP BY window_start, window_end gives a result for each window"
             self._problems.add(window, f"{name} without its window in GROUP BY is not supported", hint)
+        elif joined:
+            hint = "the windows of a join as columns are missing; without them the join gives the same pairs"
+            self._problems.add(window, f"the window of joined {name}s cannot be put out", hint)
         else:
             self._problems.add(window, f"{name} without an aggregate is not supported", _OF_A_ROW)
         return True
