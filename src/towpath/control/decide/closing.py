@@ -50,24 +50,33 @@ def _last_of_all(carriers: Sequence[CarrierRecord], controller: Controller, make
 
     Who reads several links goes by the slowest of those who make them, so all are taken as far as the newest.
     """
-    reached_us = max((c.newest_us for c in carriers if c.newest_us is not None), default=None)
-    if reached_us is None:
-        return None
     levels: dict[int, list[CarrierRecord]] = {}
     for carrier in carriers:
         levels.setdefault(_level(carrier), []).append(carrier)
-    end_us, lag_us = None, 0
+    # Results have the ends of windows as their times, so what a level has read says nothing of those below.
+    reached_us, end_us, lag_us = _newest_us(carriers, linked=False), None, 0
     for number in sorted(levels):
         concerned = [c for c in levels[number] if number or c.id in makers]
         windowed = [c for c in concerned if c.template.family.window]
         # Spark and a link round to milliseconds at every step.
         lag_us += max(map(_lag_us, concerned), default=0) + (ROUNDED_US if number else 0)
-        if windowed:
+        reached_us = _later(reached_us, _newest_us(concerned, linked=True))
+        if windowed and reached_us is not None:
             last_us = max(_last_end_us(controller, c, reached_us) for c in windowed)
-            end_us = max(last_us, end_us or last_us)
+            end_us = _later(last_us, end_us)
             if any(c.id in makers for c in windowed):
-                reached_us = max(last_us, reached_us)
+                reached_us = _later(last_us, reached_us)
     return None if end_us is None else end_us + lag_us
+
+
+def _newest_us(carriers: Sequence[CarrierRecord], *, linked: bool) -> int | None:
+    """Of the tuples that were read of links, or of streams."""
+    read = (zip(c.inputs_us, c.template.family.classes, strict=False) for c in carriers)  # nothing at first
+    return max((us for c in read for us, class_ in c if us is not None and is_link(class_) == linked), default=None)
+
+
+def _later(one_us: int | None, other_us: int | None) -> int | None:
+    return max((us for us in (one_us, other_us) if us is not None), default=None)
 
 
 def _level(carrier: CarrierRecord) -> int:
