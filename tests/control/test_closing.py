@@ -69,8 +69,6 @@ def test_a_stream_that_only_a_reader_of_the_view_reads_counts(world: World) -> N
     hear(world, maker, 0, 25.0)
     classes = world.controller.state.carriers[reader].template.family.classes
     (view,) = (n for n, schema_class in enumerate(classes) if is_link(schema_class))
-        n for n, c in enumerate(world.controller.state.carriers[reader].template.family.classes) if c[-1][1] == LINK
-    ]
     hear(world, reader, 0, *((25.0, 30.0) if view else (30.0, 25.0)))
     (end_s,) = ends_s(world)
     assert 30 <= end_s < 40
