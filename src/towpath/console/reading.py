@@ -114,7 +114,7 @@ def check(job: Job, asked: CheckRequest) -> Checked:
     problems = [] if not asked.name or NAME.fullmatch(asked.name) else [_bad_name(asked.name)]
     columns: dict[str, str] = {}
     try:
-        query = parse(asked.sql, job.catalog, asked.name or "query")
+        query = parse(asked.sql, job.catalog, asked.name or "query", job.views)
         columns = {item.name: item.type.value for item in query.selects[0].items}
     except QueryError as error:
         problems += [_underlined(problem) for problem in error.problems]
