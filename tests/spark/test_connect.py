@@ -99,8 +99,10 @@ def test_nobody_else_can_read_the_token_of_a_server(endpoint: Server) -> None:
     file = Path(endpoint.token_file)
     token = file.read_text()
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, server.folder())] == [0o600, 0o700, 0o700]
+    log = Path(endpoint.log)  # into which Spark's own worker for micro-batches writes the token
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
     everybody_reads = [Path("/proc", str(pid), "cmdline") for pid in processes.all_processes()]
-    for path in [*everybody_reads, Path(endpoint.log), server.folder() / f"{endpoint.name}.json"]:
+    for path in [*everybody_reads, server.folder() / f"{endpoint.name}.json"]:
         with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
             assert token.encode() not in path.read_bytes()
 
