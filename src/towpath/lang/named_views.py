@@ -7,6 +7,7 @@ says by then.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import takewhile
 
 from sqlglot import Token, TokenType, exp
@@ -17,6 +18,7 @@ from towpath.lang.table_windows import UnsupportedSpelling
 from towpath.lang.underline import Composed, Problems, TextSpan
 
 NONE: Mapping[str, str] = {}
+VIEWS_KEPT = 1_024  # of a job, however many queries read them
 
 
 def compose(sql: str, views: Mapping[str, str] = NONE) -> Composed:
@@ -32,7 +34,9 @@ def compose(sql: str, views: Mapping[str, str] = NONE) -> Composed:
     own = [(view.result, _span(view.tokens)) for view in statements[:-1]]
     read = {name for statement in statements for name in _tables(statement.tokens, sql)}
     read -= {name.lower() for name, _ in own}
-    inserted: list[tuple[str, str | TextSpan]] = [(n, _whole(n, views)) for n in views if n.lower() in read]
+    inserted: list[tuple[str, str | TextSpan]] = [
+        (n, _whole(n, tuple(views.items()))) for n in views if n.lower() in read
+    ]
     inserted += own
     query = statements[-1].tokens
     if not inserted or query[0].token_type not in STARTS or _second_word(query) == "RECURSIVE":
@@ -84,10 +88,11 @@ def _tables(tokens: Sequence[Token], sql: str) -> set[str]:
     return {table.name.lower() for table in tree.find_all(exp.Table)} - own
 
 
-def _whole(name: str, views: Mapping[str, str]) -> str:
+@lru_cache(VIEWS_KEPT)
+def _whole(name: str, views: tuple[tuple[str, str], ...]) -> str:
     """The SELECT of a view, with the views that it reads in a WITH of its own: what its reader names is none of its."""
-    before = dict(takewhile(lambda view: view[0] != name, views.items()))
-    text = compose(views[name], before).text
+    before = dict(takewhile(lambda view: view[0] != name, views))
+    text = compose(dict(views)[name], before).text
     return text[slice(*_span(_statements(text)[-1].tokens))]
 
 

@@ -16,6 +16,9 @@ from towpath.schema import Type
 FIXED = {"MICROSECOND": 1, **{unit: UNITS[unit] for unit in reversed(UNITS)}, "WEEK": 7 * UNITS["DAY"]}
 CALENDAR = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 DAY = UNITS["DAY"]
+# Of the years 1 to 9999, since 1970.
+FIRST_AND_LAST_DAY = (-719_162, 2_932_896)
+FIRST_AND_LAST_US = (FIRST_AND_LAST_DAY[0] * DAY, (FIRST_AND_LAST_DAY[1] + 1) * DAY - 1)
 MOST_YEARS = 10_000
 MOST_US, MOST_MONTHS = MOST_YEARS * 366 * DAY, MOST_YEARS * 12
 EPOCH = "1970-01-01 00:00:00"

@@ -22,6 +22,7 @@ from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.lang.regexps import LONGEST_TEXT, Regexp, regexp
 from towpath.lang.texts import SplitIndex
+from towpath.lang.times import FIRST_AND_LAST_DAY, FIRST_AND_LAST_US, FIXED
 from towpath.plan.assignment import input_column
 from towpath.schema import Type
 
@@ -48,18 +49,6 @@ TEXTS = {
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 FURTHEST = 2**31 - 1  # position in a text
 BIGINT_BOUNDS = (-(2.0**63), 2.0**63)  # the second is the first double that is too large
-MICROSECONDS = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-    "WEEK": 604_800_000_000,
-}
-# Years 1 to 9999, in days and in microseconds since 1970.
-DAYS = (-719_162, 2_932_896)
-TIMES = (DAYS[0] * MICROSECONDS["DAY"], (DAYS[1] + 1) * MICROSECONDS["DAY"] - 1)
 # What Java writes for a part of a pattern.
 FORMATS = {
     **{"%Y": "yyyy", "%y": "yy", "%m": "MM", "%-m": "M", "%b": "MMM", "%B": "MMMM", "%d": "dd", "%-d": "d"},
@@ -351,13 +340,13 @@ def _moved(compile_: SparkCompiler, node: exp.Expression) -> Column:
     else:
         days = F.try_add(F.unix_date(value.cast("date")).cast("bigint"), count)
     if is_date:
-        return compile_.let(moment, lambda v: F.date_from_unix_date(_within(DAYS, v).cast("int")), days)
-    micros, a_day = F.unix_micros(value), F.lit(MICROSECONDS["DAY"])
+        return compile_.let(moment, lambda v: F.date_from_unix_date(_within(FIRST_AND_LAST_DAY, v).cast("int")), days)
+    micros, a_day = F.unix_micros(value), F.lit(FIXED["DAY"])
     if unit == "MONTH":
         micros = days * a_day + F.pmod(micros, a_day)
     else:
         micros = F.try_add(micros, F.try_multiply(count, a_day) if unit == "DAY" else count)
-    return compile_.let(moment, lambda v: F.timestamp_micros(_within(TIMES, v)), micros)
+    return compile_.let(moment, lambda v: F.timestamp_micros(_within(FIRST_AND_LAST_US, v)), micros)
 
 
 def _within(bounds: tuple[int, int], value: Column) -> Column:
@@ -366,7 +355,7 @@ def _within(bounds: tuple[int, int], value: Column) -> Column:
 
 def _difference(compile_: SparkCompiler, node: exp.Expression) -> Column:
     end, start = (F.unix_micros(compile_(side).cast("timestamp")) for side in (node.this, node.expression))
-    return F.call_function("div", end - start, F.lit(MICROSECONDS[node.args["unit"].name]).cast("bigint"))
+    return F.call_function("div", end - start, F.lit(FIXED[node.args["unit"].name]).cast("bigint"))
 
 
 def _formatted(compile_: SparkCompiler, node: exp.Expression) -> Column:

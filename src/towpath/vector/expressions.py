@@ -23,6 +23,7 @@ from towpath.lang.functions import Log10
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.lang.regexps import LONGEST_TEXT, regexp
 from towpath.lang.texts import SplitIndex
+from towpath.lang.times import FIRST_AND_LAST_DAY, FIRST_AND_LAST_US, FIXED
 from towpath.plan.constants import constant
 from towpath.schema import INTEGERS, Type
 from towpath.vector import texts
@@ -44,22 +45,10 @@ DTYPES: dict[Type, pl.DataType] = {
 # All blanks of Unicode that are no control characters.
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 FURTHEST = 2**31 - 1  # position in a text
-MICROSECONDS = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-    "WEEK": 604_800_000_000,
-}
 CUTS = {
     **{"MICROSECOND": "1us", "MILLISECOND": "1ms", "SECOND": "1s", "MINUTE": "1m", "HOUR": "1h", "DAY": "1d"},
     **{"WEEK": "1w", "MONTH": "1mo", "QUARTER": "1q", "YEAR": "1y"},
 }
-# Years 1 to 9999, in days and in microseconds since 1970.
-DAYS = (-719_162, 2_932_896)
-TIMES = (DAYS[0] * MICROSECONDS["DAY"], (DAYS[1] + 1) * MICROSECONDS["DAY"] - 1)
 LITERALS_KEPT = 65_536  # Polars takes longest to make these
 # Operations that need a value more than once.
 REPEATING = (
@@ -540,13 +529,14 @@ def _part(function: Callable[[pl.Expr], pl.Expr]) -> Rule:
 def _moved(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     """By microseconds, days or months; NULL outside of the years 1 to 9999."""
     moment, count, unit = compile_(node.this), node.expression, node.args["unit"].name
-    dtype, (first, last) = (pl.Date(), DAYS) if compile_.type_of(node.this) is Type.DATE else (TIMESTAMP, TIMES)
+    is_date = compile_.type_of(node.this) is Type.DATE
+    dtype, (first, last) = (pl.Date(), FIRST_AND_LAST_DAY) if is_date else (TIMESTAMP, FIRST_AND_LAST_US)
     if unit == "MONTH":
         number = constant(count)
         assert number is not None, "months are counted by a literal"
         value = moment.dt.offset_by(f"{number[0]}mo").to_physical().cast(pl.Int128)
     else:
-        size = MICROSECONDS["DAY"] if unit == "DAY" and dtype == TIMESTAMP else 1
+        size = FIXED["DAY"] if unit == "DAY" and dtype == TIMESTAMP else 1
         value = moment.to_physical().cast(pl.Int128) + compile_(count).cast(pl.Int128) * size
 
     def within(found: pl.Expr) -> pl.Expr:
@@ -557,7 +547,7 @@ def _moved(compile_: Compiler, node: exp.Expression) -> pl.Expr:
 
 def _difference(compile_: Compiler, node: exp.Expression) -> pl.Expr:
     """Polars rounds down where towards zero is meant."""
-    size = MICROSECONDS[node.args["unit"].name]
+    size = FIXED[node.args["unit"].name]
     end, start = (compile_(side).cast(TIMESTAMP).to_physical() for side in (node.this, node.expression))
 
     def whole(value: pl.Expr) -> pl.Expr:
@@ -644,8 +634,8 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.TimestampTrunc: _cut,
     exp.TimeToStr: _formatted,
     exp.UnixMicros: _since_1970(1),
-    exp.UnixMillis: _since_1970(MICROSECONDS["MILLISECOND"]),
-    exp.UnixSeconds: _since_1970(MICROSECONDS["SECOND"]),
+    exp.UnixMillis: _since_1970(FIXED["MILLISECOND"]),
+    exp.UnixSeconds: _since_1970(FIXED["SECOND"]),
     exp.Year: _part(lambda v: v.dt.year()),
     exp.Month: _part(lambda v: v.dt.month()),
     exp.Quarter: _part(lambda v: v.dt.quarter()),

@@ -23,17 +23,12 @@ from towpath.lab.reproduce.live.apart import (
     sql,
 )
 from towpath.lab.reproduce.live.nodes import Machines, machines
+from towpath.lab.reproduce.live.sbon import CLOSE, LIMITS, PLANS
 from towpath.lab.reproduce.report import ExperimentReport, Progress, Scale, Statement, Table
 
-PLANS: Mapping[Scale, ApartPlan] = {
-    "tiny": ApartPlan(queries=6, shared=1, warm_s=10, measure_s=5),
-    "default": ApartPlan(queries=300, warm_s=20, measure_s=10),
-    "full": ApartPlan(queries=300, warm_s=120, measure_s=60),
-}
 # Of the queries, those that stand in the job file: they are taken in whatever they take, and show what others will.
 FIRST = 0.2
 MOST_LOAD = 0.5  # of a node's core
-LIMITS = {"rest": "20 s", "per_node": 1000, "per_minute": 10_000}
 CASES: Mapping[str, Mapping[str, object]] = {
     "sqpr": {
         "planner": "sqpr",
@@ -50,7 +45,6 @@ CASES: Mapping[str, Mapping[str, object]] = {
         "every": "5 s",
     },
 }
-CLOSE = 0.25  # predicted and measured differ by no more than this share
 
 
 @dataclass(frozen=True)
