@@ -29,6 +29,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from towpath.errors import Mistake
 from towpath.schema import Type
 
+STEP = "\x1f"  # between the names of structs and of their fields, as a schema is read: no name of a column holds it
 LONGEST_US = 100 * 365 * 24 * 3600 * 1_000_000  # a century: far below what 64 bits of microseconds hold
 
 _UNITS_US = {
@@ -218,6 +219,8 @@ _OTHER_NAMES = {
 
 
 def _column_type(value: object) -> Type:
+    if isinstance(value, list):
+        raise refusal(f"{shown(value)} is a list, and lists are missing", "leave the column out")
     name = str(value).lower().strip()
     try:
         return Type(name)
@@ -254,7 +257,7 @@ def expectation(mistake: ErrorDetails) -> str:
 
 
 def _problem(mistake: ErrorDetails, where: str, model: type[Settings], kinds: Kinds) -> Mistake:
-    path = [str(part) for part in mistake["loc"]]
+    path = [str(part).replace(STEP, ".") for part in mistake["loc"]]
     if path and path[0] in model.model_fields and mistake["type"] != "extra_forbidden":
         # pydantic names a default that is refused by its field, not by its key
         path[0] = model.model_fields[path[0]].alias or path[0]

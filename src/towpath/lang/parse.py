@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from towpath.errors import QueryError
 from towpath.lang.budget import MOST_PARTS, MOST_SELECTS, Budget, TooLarge
+from towpath.lang.fields import fold
 from towpath.lang.literals import cast
 from towpath.lang.named_views import NONE, compose
 from towpath.lang.query import Item, Query, Select
@@ -56,6 +57,7 @@ def parse(sql: str, catalog: Catalog, name: str = "query", named: Mapping[str, s
 
 def _rewrite(statement: DialectStatement, tree: exp.Expr, catalog: Catalog, problems: Problems) -> bool:
     """Brings the spelling of other dialects into towpath's own; whether there was any."""
+    fold(tree)
     rewritten = rewrite(tree, catalog, problems)
     if statement.changes and aggregates(tree):
         refused = refuse_changes(statement.changes)

@@ -64,6 +64,7 @@ class Folder:
         ordered = columns if form.format == "csv" and not form.header else sorted(columns)
         said = [self.path, form.format, form.header, form.time, self.part, ordered]
         more = [form.delimiter, form.nulls, form.time_format, self.glob]
+        more += [form.fields] if form.fields else []
         usual = more == [",", (), None, "*"]  # such a folder keeps the key that it had before there was more to say
         return hashlib.sha256(json.dumps(said if usual else said + more).encode()).hexdigest()[:16]
 
