@@ -16,6 +16,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokens import Tokenizer
 
 from towpath.lang.foreign import FOREIGN, JOINS
+from towpath.lang.json_paths import JsonValue
 from towpath.lang.literals import whole_number
 from towpath.lang.query import UNITS, window
 from towpath.lang.table_windows import TableWindowParser
@@ -60,6 +61,13 @@ class TowpathTokenizer(Tokenizer):
     }
 
 
+def _arrow(operator: str, text: exp.Expr, key: exp.Expr) -> exp.Expr:
+    """`s -> 'a' ->> 'b'` as a call with all keys."""
+    inner = text.unnest()
+    first = inner.expressions if isinstance(inner, exp.Anonymous) and inner.name == "->" else [text]
+    return exp.Anonymous(this=operator, expressions=[*first, key])
+
+
 class TowpathParser(TableWindowParser):
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
@@ -70,8 +78,11 @@ class TowpathParser(TableWindowParser):
     }
 
     COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
-        operator: Parser.COLUMN_OPERATORS[operator] for operator in (TokenType.DOT, TokenType.DCOLON)
+        **{operator: Parser.COLUMN_OPERATORS[operator] for operator in (TokenType.DOT, TokenType.DCOLON)},
+        TokenType.ARROW: lambda _, text, key: _arrow("->", text, key),
+        TokenType.DARROW: lambda _, text, key: _arrow("->>", text, key),
     }
+    LAMBDAS: ClassVar[dict[TokenType, Any]] = {TokenType.FARROW: Parser.LAMBDAS[TokenType.FARROW]}
 
     def place(self) -> TextSpan:
         """Where reading has come to."""
@@ -196,6 +207,7 @@ class TowpathGenerator(Generator):
         exp.RegexpReplace: lambda self, e: self.func(
             "REGEXP_REPLACE", e.this, e.expression, e.args["replacement"], exp.Literal.string("g")
         ),
+        JsonValue: lambda self, e: self.func("JSON_VALUE", e.this, e.args["path"]),
         exp.TimeToStr: lambda self, e: self.func("STRFTIME", e.this, e.args["format"]),
         exp.UnixMicros: lambda self, e: self.func("UNIX_MICROS", e.this),
         exp.UnixMillis: lambda self, e: self.func("UNIX_MILLIS", e.this),

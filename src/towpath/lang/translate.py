@@ -201,6 +201,8 @@ class Translator:
         arguments = list(node.expressions)
         if name.lower() == "position" and len(arguments) == 1 and isinstance(arguments[0], exp.In):
             name, arguments = "strpos", _looked_for(arguments[0])
+        if name == "->>" and isinstance(node.parent, exp.DPipe) and node.arg_key == "expression":
+            return self._wrong(node, "systems disagree what || and ->> go together with", "put it into parentheses")
         if name.lower() in AGGREGATES:
             return self._aggregate(node, name.lower(), arguments)
         function = SCALARS.get(name.lower())

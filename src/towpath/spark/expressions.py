@@ -18,6 +18,7 @@ from sqlglot import exp
 from towpath.lang import infer
 from towpath.lang.formats import FORMAT_TOKEN
 from towpath.lang.functions import Log10
+from towpath.lang.json_paths import LONGEST_JSON, JsonValue, steps
 from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.lang.regexps import LONGEST_TEXT, Regexp, regexp
@@ -58,7 +59,7 @@ FORMATS = {
 # Operations that need a value more than once.
 REPEATING = (
     *(exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring, exp.TimestampAdd),
-    *(SplitIndex, exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace),
+    *(SplitIndex, JsonValue, exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace),
 )
 
 
@@ -254,6 +255,18 @@ def _replace(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.replace(compile_(node.this), F.lit(node.expression.name), F.lit(node.args["replacement"].name))
 
 
+def _json_value(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    """Variants, because they are strict: `get_json_object` reads what is no JSON, and the first of two equal keys."""
+    path = "$" + "".join(f"[{s}]" if isinstance(s, int) else f"['{s}']" for s in steps(node.args["path"].name))
+    short = compile_.let(node.this, lambda text: F.when(F.length(text) <= LONGEST_JSON, text))
+    found = F.try_variant_get(F.try_parse_json(short), path, "variant")
+    kind = F.schema_of_variant(found)
+    number = _unsigned_zero(F.try_variant_get(found, "$", "double")).cast("string")
+    return F.when(kind.isin("STRING", "BIGINT", "BOOLEAN"), F.try_variant_get(found, "$", "string")).when(
+        (kind == "DOUBLE") | kind.startswith("DECIMAL"), number
+    )
+
+
 def _trim(compile_: SparkCompiler, node: exp.Expression) -> Column:
     functions = {None: F.trim, "LEADING": F.ltrim, "TRAILING": F.rtrim}
     return functions[node.args.get("position")](compile_(node.this), F.lit(SPACES))
@@ -436,6 +449,7 @@ RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Colu
     exp.Right: _right,
     exp.Pad: _padded,
     exp.SplitPart: _split_part,
+    JsonValue: _json_value,
     SplitIndex: _split_index,
     exp.Repeat: _repeat,
     exp.Replace: _replace,

@@ -8,19 +8,21 @@ Case and the text of doubles are calculated by Python (texts.py): there DuckDB d
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlglot import exp
 
 from towpath.lang.functions import Log10
+from towpath.lang.json_paths import JsonValue, steps
 from towpath.lang.literals import whole_number
 from towpath.lang.query import WINDOW
 from towpath.lang.regexps import LONGEST_TEXT, regexp
 from towpath.lang.texts import SplitIndex
 from towpath.lang.typing import infer
 from towpath.schema import Type
-from towpath.verify.texts import DOUBLE_TEXT, LOWER, UPPER
+from towpath.verify.texts import DOUBLE_TEXT, JSON_VALUE, LOWER, UPPER
 
 OPERATORS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
@@ -283,6 +285,11 @@ def _searched(body: str) -> Rule:
     return rule
 
 
+def _json_value(render: Renderer, node: JsonValue) -> str:
+    path = json.dumps(steps(node.args["path"].name))
+    return f"{JSON_VALUE}({render(node.this)}, {_text(path)})"
+
+
 def _trim(render: Renderer, node: exp.Trim) -> str:
     name = {None: "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[node.args.get("position")]
     return f"{name}({render(node.this)}, {_text(SPACES)})"
@@ -406,6 +413,7 @@ RULES: dict[type[exp.Expression], Rule] = {
     Log10: _log10,
     exp.Right: _right,
     exp.Pad: _padded,
+    JsonValue: _json_value,
     exp.RegexpLike: _searched("regexp_matches(v, {p})"),
     exp.RegexpExtract: _searched("CASE WHEN regexp_matches(v, {p}) THEN regexp_extract(v, {p}, {group}) END"),
     exp.RegexpReplace: _searched("regexp_replace(v, {p}, {given}, 'g')"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
+from typing import Any
 
 import duckdb
 
 UPPER, LOWER, DOUBLE_TEXT = "towpath_upper", "towpath_lower", "towpath_double_text"
+JSON_VALUE = "towpath_json_value"
 
 
 def register(con: duckdb.DuckDBPyConnection) -> None:
@@ -17,7 +20,69 @@ def register(con: duckdb.DuckDBPyConnection) -> None:
     for name, function, taken in FUNCTIONS:
         # The connection knows it, or another one to the same database has brought it.
         with suppress(duckdb.NotImplementedException, duckdb.CatalogException):
-            con.create_function(name, function, [taken], "VARCHAR")
+            con.create_function(name, function, taken, "VARCHAR", null_handling="special")
+
+
+def _of_value(function: Callable[[Any], str]) -> Callable[[Any], str | None]:
+    return lambda value: None if value is None else function(value)
+
+
+class _Members(list[tuple[str, Any]]):
+    """An object, with its keys as they come."""
+
+
+def json_value(text: str | None, path: str) -> str | None:
+    """A text, number or boolean at a path, which is a list in JSON."""
+    if text is None or len(text) > 1_000_000:
+        return None
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_members, parse_int=_Number, parse_float=_Number, parse_constant=_none
+        )
+        if _levels(value) > 1_000:
+            return None
+    except ValueError:
+        return None
+    for step in json.loads(path):
+        if isinstance(value, _Members) and isinstance(step, str):
+            value = dict(value).get(step)
+        elif isinstance(value, list) and not isinstance(value, _Members) and isinstance(step, int):
+            value = next(iter(value[step : step + 1]), None)
+        else:
+            return None
+    if isinstance(value, _Number):
+        return value.shown
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+
+
+def _members(pairs: list[tuple[str, Any]]) -> _Members:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError
+    return _Members(pairs)
+
+
+def _none(word: str) -> Any:
+    raise ValueError
+
+
+class _Number:
+    def __init__(self, text: str) -> None:
+        if len(text) > 1_000:
+            raise ValueError
+        whole = Decimal(text) if text.removeprefix("-").isdecimal() else None
+        integer = whole is not None and -(2**63) <= whole < 2**63
+        self.shown = str(int(text)) if integer else double_text(float(text))
+
+
+def _levels(value: Any) -> int:
+    """How deep objects and lists are within each other."""
+    level, here = 0, [value]
+    while here := [one for one in here if isinstance(one, list)]:
+        level += 1
+        here = [inner for one in here for inner in ([i for _, i in one] if isinstance(one, _Members) else one)]
+    return level
 
 
 def double_text(value: float) -> str:
@@ -35,8 +100,9 @@ def double_text(value: float) -> str:
     return f"{'-' if sign else ''}{shown[0]}.{shown[1:] or '0'}E{power}"
 
 
-FUNCTIONS: tuple[tuple[str, Callable[..., str], str], ...] = (
-    (UPPER, str.upper, "VARCHAR"),
-    (LOWER, str.lower, "VARCHAR"),
-    (DOUBLE_TEXT, double_text, "DOUBLE"),
+FUNCTIONS: tuple[tuple[str, Callable[..., str | None], list[str]], ...] = (
+    (UPPER, _of_value(str.upper), ["VARCHAR"]),
+    (LOWER, _of_value(str.lower), ["VARCHAR"]),
+    (DOUBLE_TEXT, _of_value(double_text), ["DOUBLE"]),
+    (JSON_VALUE, json_value, ["VARCHAR", "VARCHAR"]),
 )
