@@ -12,7 +12,7 @@ import yaml
 
 from towpath.errors import QueryError
 from towpath.lang import Query, parse, to_sql
-from towpath.schema import Catalog, Column, Stream, Type, reference_table
+from towpath.schema import Catalog, Stream, column_of, reference_table
 
 DATA = Path(__file__).parent / "data"
 
@@ -34,7 +34,7 @@ def catalog() -> dict[str, Stream]:
 
 
 def structs() -> dict[str, Stream]:
-    """Streams with fields of structs. A struct is called like a stream, and an event time is in another."""
+    """Streams with fields of structs, one called like a stream, an event time in one, and decimals."""
     known = _streams("structs.yaml")
     return known | {"events": replace(known["events"], time="meta.at")}
 
@@ -42,14 +42,14 @@ def structs() -> dict[str, Stream]:
 def _streams(file: str) -> dict[str, Stream]:
     streams = yaml.safe_load((DATA / file).read_text())
     return {
-        name: Stream(name, tuple(Column(column, Type(kind)) for column, kind in columns.items()), "at")
+        name: Stream(name, tuple(column_of(column, kind) for column, kind in columns.items()), "at")
         for name, columns in streams.items()
     }
 
 
 def catalog_of(file: str) -> Catalog:
-    """Queries over reference tables have some, those of fields streams with structs, all others neither."""
-    if file.endswith("_fields"):
+    """Queries over reference tables have some, those of fields and decimals such streams, all others neither."""
+    if file.endswith(("_fields", "_decimals")):
         return structs()
     return catalog() | tables() if file.endswith("_tables") else catalog()
 
@@ -57,7 +57,7 @@ def catalog_of(file: str) -> Catalog:
 def tables() -> dict[str, Stream]:
     found = yaml.safe_load((DATA / "tables.yaml").read_text())
     return {
-        name: reference_table(name, tuple(Column(column, Type(kind)) for column, kind in columns.items()))
+        name: reference_table(name, tuple(column_of(column, kind) for column, kind in columns.items()))
         for name, columns in found.items()
     }
 

@@ -212,7 +212,7 @@ def test_parquet_without_the_struct_or_with_something_else(tmp_path: Path) -> No
     parquet(tmp_path / "b.parquet", pa.array([1, None]), pa.array([1.0, 2.0]), [5, 6])
     table, rejects = read(str(tmp_path / "b.parquet"), form)
     assert values(table) == [(None, None, 2.0)]
-    assert [(reject.line, reject.reason) for reject in rejects] == [(1, "User: expected a struct, got BIGINT")]
+    assert [(reject.line, reject.reason) for reject in rejects] == [(1, "user: expected a struct, got BIGINT")]
 
     pq.write_table(pa.table({"other": [1]}), tmp_path / "c.parquet")
     with pytest.raises(BadFile, match="it has no column at"):

@@ -55,8 +55,8 @@ def _unlike_files(streams: Iterable[StreamDef]) -> Iterator[Mistake]:
         source, stream = definition.source, definition.stream
         if isinstance(source, FilesSource) and source.format == "csv" and source.header and "://" not in source.path:
             types = {column.name: column.type for column in stream.columns}
-            said = {"delimiter": source.delimiter, "fields": as_pairs(source.fields)}
-            form = Form("csv", arrow_schema(types), stream.time, **said)
+            paths = as_pairs(source.fields)
+            form = Form("csv", arrow_schema(types), stream.time, delimiter=source.delimiter, fields=paths)
             yield from _missing(f"streams.{stream.name}.schema", Path(source.path), source.glob, form)
 
 

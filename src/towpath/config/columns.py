@@ -10,13 +10,14 @@ import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from towpath.config.settings import STEP, ColumnType, listed, meant, refusal, shown
-from towpath.schema import Type
+from towpath.schema import DecimalType, Type
 
 LONGEST_COLUMN = 200
 
+Kind = Type | DecimalType
 FieldPath = tuple[str, ...]  # the names from a row down to a field
 
 
@@ -67,22 +68,19 @@ def _path(value: object) -> FieldPath:
 _AS_FIELD = 'write the names from outside to inside, as in user.id, or as a list: [user, "id.no"]'
 
 # Where columns come from, if that is not the field of their name.
-WrittenFields = Annotated[
-    dict[str, Annotated[FieldPath, BeforeValidator(_path)]],
-    Field({}, examples=["{user_id: user.id}"]),
-]
+WrittenFields = dict[str, Annotated[FieldPath, BeforeValidator(_path)]]
 
 
 def _dotted(written: str) -> str:
     return written.removesuffix(STEP).replace(STEP, ".")
 
 
-def named(schema: Mapping[str, Type]) -> dict[str, Type]:
+def named(schema: Mapping[str, Kind]) -> dict[str, Kind]:
     """The columns, each called by its path."""
     return {_dotted(written): type_ for written, type_ in schema.items()}
 
 
-def paths(schema: Mapping[str, Type], fields: Mapping[str, FieldPath]) -> dict[str, FieldPath]:
+def paths(schema: Mapping[str, Kind], fields: Mapping[str, FieldPath]) -> dict[str, FieldPath]:
     """The fields of those columns that are not simply the field of their name."""
     found = {_dotted(written): _taken_from(tuple(written.split(STEP)), fields) for written in schema}
     return {name: path for name, path in found.items() if path != (name,)}
@@ -97,7 +95,7 @@ def _taken_from(steps: FieldPath, fields: Mapping[str, FieldPath]) -> FieldPath:
     return steps
 
 
-def check_schema(schema: Mapping[str, Type]) -> None:
+def check_schema(schema: Mapping[str, Kind]) -> None:
     """Raises a refusal."""
     bad = [name for name in map(_dotted, schema) if not is_column_name(name)]
     bad += [step for written in schema for step in written.split(STEP) if not is_column_name(step)]
@@ -119,7 +117,7 @@ def refuse_columns_alike(columns: Collection[str]) -> None:
         raise refusal(f"these columns differ only in case: {listed(alike)}", hint)
 
 
-def check_fields(schema: Mapping[str, Type], fields: Mapping[str, FieldPath]) -> None:
+def check_fields(schema: Mapping[str, Kind], fields: Mapping[str, FieldPath]) -> None:
     """Raises a refusal if a column cannot come from the field that it is said to come from."""
     steps = [written.split(STEP) for written in schema]
     known = list(dict.fromkeys(".".join(s[:length]) for s in steps for length in range(1, len(s) + 1)))
@@ -148,7 +146,7 @@ def check_fields(schema: Mapping[str, Type], fields: Mapping[str, FieldPath]) ->
                 raise refusal(message, "leave one of them out")
 
 
-def check_flat(schema: Mapping[str, Type], fields: Mapping[str, FieldPath], header: bool) -> None:
+def check_flat(schema: Mapping[str, Kind], fields: Mapping[str, FieldPath], header: bool) -> None:
     """Raises a refusal if columns of CSV are to come from structs."""
     deep = next((name for name, path in paths(schema, fields).items() if len(path) > 1), None)
     if deep is not None:

@@ -46,7 +46,7 @@ def _parts(node: exp.Expr) -> list[exp.Expr] | None:
 
 def _column(parts: list[exp.Expr]) -> exp.Column:
     table, *names = parts
-    folded = exp.column(_joined(names), table=table.copy())
+    folded = exp.Column(this=_joined(names), table=table.copy())
     folded.meta[LAST] = parts[-1].name
     return folded
 

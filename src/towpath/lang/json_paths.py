@@ -11,7 +11,7 @@ from towpath.lang.arguments import BadArgument, Build, text_of
 from towpath.lang.literals import is_string, whole_number
 
 LONGEST_JSON = 1_000_000  # characters; a longer text has no values
-DEEPEST_JSON = 1_000  # levels of a text that has values
+DEEPEST_JSON = 999  # levels of a text that has values
 LONGEST_NUMBER = 1_000  # characters of a number in one
 MOST_STEPS = 50
 MOST_ITEMS = 2**31 - 1  # of an array

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 
 from towpath.lang.budget import LONGEST_NAME
+from towpath.lang.decimals import units_of
 from towpath.lang.dialect import TowpathDialect
 from towpath.lang.functions import AGGREGATE_NODES
 from towpath.lang.query import WINDOW
@@ -76,7 +77,7 @@ def read_group_by(
     names = {o.name.lower(): o.expr for o in outputs}
     keys: list[exp.Expression] = []
     for node in group.expressions:
-        key = _position(node, outputs, scope, problems) or scope.expression(node, names, last=True)
+        key = units_of(_position(node, outputs, scope, problems) or scope.expression(node, names, last=True))
         # Each window is a group of its own anyway.
         if key not in keys and not _of_window(key):
             keys.append(key)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from towpath.lang.budget import Budget
+from towpath.lang.decimals import lowered
 from towpath.lang.fields import LAST
 from towpath.lang.functions import CHANGING, changing, did_you_mean
 from towpath.lang.literals import is_string, text_in_quotes
@@ -79,7 +80,7 @@ class Scope:
     ) -> exp.Expression:
         """A checked expression. `names` (lower case) come before the columns, or after them (`last`)."""
         translate = Translator(self._problems, self.budget, self._resolver(names or {}, last), self.resolve)
-        translated = translate(raw)
+        translated = lowered(translate(raw), self._quiet.of, self._problems.add)
         self._read_moments(translated, translate)
         return translated
 

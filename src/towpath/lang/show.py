@@ -9,8 +9,9 @@ from functools import lru_cache, reduce
 
 from sqlglot import TokenType, exp
 
+from towpath.lang.decimals import PLACES, Unscaled, like, of_decimal, scaled
 from towpath.lang.dialect import TowpathDialect
-from towpath.lang.query import ROW, WINDOW, Input, Query, Select, window
+from towpath.lang.query import ROW, WINDOW, Input, Item, Query, Select, window
 from towpath.schema import RESULT_TIME
 
 _LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
@@ -57,6 +58,12 @@ def expression_text(expr: exp.Expression) -> str:
     for column in list(printed.find_all(exp.Column)):
         if column.text("table") == WINDOW:
             column.set("table", None)
+        if PLACES in column.meta:
+            units = Unscaled(this=column.copy())
+            if column is printed:
+                printed = units
+            else:
+                column.replace(units)
     return printed.sql(TowpathDialect)
 
 
@@ -91,12 +98,16 @@ def select_text(select: Select) -> str:
     if select.window and len(select.inputs) > 1 and any(i.range_us != select.window.range_us for i in select.inputs):
         return _over_derived_table(select)
     return _lines(
-        ", ".join(f"{expression_text(i.expr)} AS {_name(i.name)}" for i in select.items),
+        ", ".join(f"{_item_text(i)} AS {_name(i.name)}" for i in select.items),
         ", ".join(_input_text(i, select) for i in select.inputs),
         select.where,
         select.group_by,
         select.having,
     )
+
+
+def _item_text(item: Item) -> str:
+    return expression_text(item.expr if item.scale is None else scaled(item.expr.copy(), item.scale))
 
 
 def _with_tables(select: Select) -> Select:
@@ -122,7 +133,7 @@ def _renamed(select: Select, columns: Mapping[tuple[str, str], tuple[str, str]])
 def _of_table(expr: exp.Expression, columns: Mapping[tuple[str, str], tuple[str, str]]) -> exp.Expression:
     def rename(node: exp.Expression) -> exp.Expression:
         found = columns.get((node.text("table"), node.name)) if isinstance(node, exp.Column) else None
-        return node if found is None else exp.column(found[1], table=found[0], quoted=True)
+        return node if found is None else like(node, exp.column(found[1], table=found[0], quoted=True))
 
     return expr.transform(rename)
 
@@ -154,9 +165,10 @@ def _joined_tables(source: Input, select: Select) -> str:
     columns: dict[tuple[str, str], tuple[str, str]] = {}
     for alias, lookup in zip(_table_aliases(source, select), source.lookups, strict=True):
         equal = []
+        decimals = {name: brought.decimal for name, brought in lookup.columns}
         for value, name in lookup.keys:
-            left = value.transform(lambda n: exp.column(n.name, table=source.alias) if _is_of_row(n) else n)
-            right = exp.column(name, table=alias, quoted=True)
+            left = value.transform(lambda n: like(n, exp.column(n.name, table=source.alias)) if _is_of_row(n) else n)
+            right = of_decimal(exp.column(name, table=alias, quoted=True), decimals.get(name))
             equal.append(expression_text(exp.EQ(this=_of_table(left, columns), expression=right)))
         kind = "LEFT JOIN" if lookup.outer else "JOIN"
         text += f" {kind} {_name(lookup.table)} AS {_name(alias)} ON {' AND '.join(equal)}"
@@ -188,7 +200,7 @@ def _over_derived_table(select: Select) -> str:
         return top.this
 
     return _lines(
-        ", ".join(f"{expression_text(renamed(i.expr))} AS {_name(i.name)}" for i in select.items),
+        ", ".join(f"{_item_text(replace(i, expr=renamed(i.expr)))} AS {_name(i.name)}" for i in select.items),
         f"({inner}) {select.window.text} AS j",
         (),
         [renamed(e) for e in select.group_by],

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
+from towpath.lang.decimals import CONVERSIONS
 from towpath.lang.functions import Log10
 from towpath.lang.json_paths import JsonValue
 from towpath.lang.texts import SplitIndex
@@ -23,7 +24,8 @@ class Grouped(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
-NODES = {node.__name__: node for node in (Grouped, JsonValue, Log10, SplitIndex)}  # those that are not sqlglot's own
+# Those that are not sqlglot's own.
+NODES = {node.__name__: node for node in (Grouped, JsonValue, Log10, SplitIndex, *CONVERSIONS)}
 
 
 def dump_tree(node: Any) -> Any:

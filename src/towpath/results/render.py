@@ -115,7 +115,7 @@ def _table(stream: TextIO) -> Callable[[pa.Table], None]:
         ]
         grid = Table(show_header=header, box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for field, least in zip(table.schema, widths, strict=True):
-            grid.add_column(field.name, justify="right" if _is_number(field.type) else "left", min_width=least)
+            grid.add_column(field.name, justify="right" if is_number(field.type) else "left", min_width=least)
         for row in zip(*cells, strict=True):
             grid.add_row(*row)
         if header or table.num_rows:
@@ -148,11 +148,13 @@ def _parquet(tables: Iterable[pa.Table], out: Path) -> int:
 
 
 def _readable(column: pa.Array) -> pa.Array:
-    """Times as ISO-8601 in UTC; what else can be written as it is stays."""
+    """Times as ISO-8601 in UTC, decimals with all places; what else can be written as it is stays."""
     if pa.types.is_timestamp(column.type):
         return pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%SZ")
     if pa.types.is_date(column.type):
         return column.cast(pa.string())
+    if pa.types.is_decimal(column.type):  # Arrow writes 1E-10
+        return pa.array([None if value is None else f"{value:f}" for value in column.to_pylist()], pa.string())
     return column
 
 
@@ -169,7 +171,7 @@ def _cells(column: pa.ChunkedArray) -> list[str]:
     return [NULL if value is None else str(value) for value in _readable(column).to_pylist()]
 
 
-def _is_number(type: pa.DataType) -> bool:
+def is_number(type: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from towpath.config.columns import WrittenSchema, check_fields, check_flat, check_schema, named, paths
+from towpath.config.columns import Kind, WrittenSchema, check_fields, check_flat, check_schema, named, paths
 from towpath.config.settings import Duration, Milliseconds, Settings, listed, meant, refusal, shown
 from towpath.errors import Mistake
-from towpath.schema import INTEGERS, Column, Stream, Type
+from towpath.schema import INTEGERS, Column, DecimalType, Stream, Type, column_of
 from towpath.streams.fields import as_pairs
 from towpath.streams.sources import DESCRIBED, FilesSource, KafkaSource, SourceDef
 
@@ -56,7 +56,7 @@ class StreamText(Settings):
 
     @field_validator("columns")
     @classmethod
-    def _belong_to_the_source(cls, columns: dict[str, Type] | None, info: ValidationInfo) -> dict[str, Type] | None:
+    def _belong_to_the_source(cls, columns: dict[str, Kind] | None, info: ValidationInfo) -> dict[str, Kind] | None:
         source = info.data.get("source")
         if isinstance(source, DESCRIBED) and not columns:
             raise refusal("is missing", "name the columns: schema: {price: double, at: timestamp}")
@@ -87,14 +87,14 @@ class StreamText(Settings):
         return time
 
 
-def _check_part(column: str, value: str, columns: dict[str, Type]) -> None:
+def _check_part(column: str, value: str, columns: dict[str, Kind]) -> None:
     if column not in columns:
         raise refusal(f"there is no column {shown(column)}, which where asks for", meant(column, columns))
-    form = _PART_VALUES.get(columns[column])
-    if form is None:
-        message = f"where distinguishes streams by {column}, which is {columns[column].value}"
-        raise refusal(message, f"use a column of type {listed(t.value for t in _PART_VALUES)}")
     type_ = columns[column]
+    form = None if isinstance(type_, DecimalType) else _PART_VALUES.get(type_)
+    if form is None or isinstance(type_, DecimalType):
+        message = f"where distinguishes streams by {column}, which is {type_.value}"
+        raise refusal(message, f"use a column of type {listed(t.value for t in _PART_VALUES)}")
     if not form.fullmatch(value) or (type_.integral and int(value) not in INTEGERS[type_]):
         message = f"where asks {column} for {shown(value)}, but it is {type_.value}: {_values(type_)}"
         raise refusal(message, "no row has that")
@@ -110,7 +110,7 @@ def define(name: str, text: StreamText) -> StreamDef:
     source = text.source
     if isinstance(source, DESCRIBED):
         assert text.columns and text.time  # its validators saw to it
-        columns = tuple(Column(*item) for item in named(text.columns).items())
+        columns = tuple(column_of(*item) for item in named(text.columns).items())
         source = source.model_copy(update={"fields": paths(text.columns, source.fields)})
         stream = Stream(name, columns, text.time, text.delay_us or 0, origin=source.origin)
     else:
@@ -127,7 +127,13 @@ def described(definition: StreamDef) -> dict[str, Any]:
         "source": source.model_dump(),
         "part": source.part if isinstance(source, FilesSource) else None,
         "idle_after_ms": definition.idle_after_ms,
+        "decimals": decimals(definition.stream.columns),
     }
+
+
+def decimals(columns: Iterable[Column]) -> tuple[tuple[str, int, int], ...]:
+    """Columns that travel as units, as readers know them: name, digits and places."""
+    return tuple((c.name, c.decimal.precision, c.decimal.scale) for c in columns if c.decimal)
 
 
 def is_native(streams: Sequence[StreamDef]) -> bool:
@@ -137,8 +143,9 @@ def is_native(streams: Sequence[StreamDef]) -> bool:
     sources = [s.source for s in streams if isinstance(s.source, FilesSource)]
     if len(sources) < len(streams) or any(s.format != "parquet" for s in sources):
         return False
-    if any((s.glob != "*" or s.fields) and "://" in s.path for s in sources):
-        return False  # Spark is given the whole folder, as it is
+    as_it_is = not any(decimals(s.stream.columns) for s in streams)
+    if any((s.glob != "*" or s.fields or not as_it_is) and "://" in s.path for s in sources):
+        return False  # Spark is given the whole folder
     parts = {s.part for s in sources}
     folders = {(s.path, s.format, s.header, s.glob, s.part and s.part[0], as_pairs(s.fields)) for s in sources}
     # One producer writes the folder, so its streams need no aligning; a row belongs to one stream, so parts differ.

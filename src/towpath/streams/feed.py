@@ -297,6 +297,7 @@ def _folder(streams: Sequence[dict[str, Any]], schema: pa.Schema, time: str) -> 
         tuple(source.get("nulls", ())),
         source.get("time_format"),
         as_pairs(source.get("fields", {})),
+        tuple((name, digits, places) for name, digits, places in streams[0].get("decimals", ())),
     )
     values = [(stream["part"][1] if part else None, stream["name"]) for stream in streams]
     return Folder(source["path"], form, tuple(values), part[0] if part else None, source.get("glob", "*"))

@@ -11,6 +11,7 @@ from duckdb.sqltypes import DuckDBPyType
 
 FieldPath = tuple[str, ...]  # from a row down to a field
 Fields = tuple[tuple[str, FieldPath], ...]  # of the columns that are not simply the field of their name
+Decimals = tuple[tuple[str, int, int], ...]  # of the columns that are read as units of 10^-places: digits and places
 
 
 def as_pairs(fields: Mapping[str, Sequence[str]]) -> Fields:
@@ -70,7 +71,7 @@ def stored_fields(columns: Mapping[str, DuckDBPyType], paths: Mapping[str, Field
                 found.faults[f"{stored} IS NOT NULL"] = f"{'.'.join(path[:length])}: expected a struct, got {type_}"
                 break
             else:
-                inside = dict(type_.children)
+                inside = {str(name): inner for name, inner in type_.children if isinstance(inner, DuckDBPyType)}
     return found
 
 

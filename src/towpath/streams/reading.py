@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from towpath.streams.fields import (
+    Decimals,
     FieldPath,
     Fields,
     alone,
@@ -93,7 +94,8 @@ class Form:
     delimiter: str = ","
     nulls: tuple[str, ...] = ()  # beside nothing at all
     time_format: str | None = None  # also of JSON
-    fields: Fields = ()  # of all formats: the columns that are not simply the field of their name
+    fields: Fields = ()  # this and the next: of all formats: the columns that are not simply the field of their name
+    decimals: Decimals = ()
 
     @property
     def epoch(self) -> int | None:
@@ -118,7 +120,16 @@ class Form:
 
     @property
     def types(self) -> dict[str, str]:
-        return {field.name: TYPES[field.type] for field in self.schema}
+        """What is read; of decimals not yet their units."""
+        decimals = {name: f"DECIMAL({digits},{places})" for name, digits, places in self.decimals}
+        return {field.name: decimals.get(field.name) or TYPES[field.type] for field in self.schema}
+
+    def output(self, name: str, value: str) -> str:
+        """A value of such a type as the column of it."""
+        places = next((places for decimal, _, places in self.decimals if decimal == name), None)
+        if places is not None:
+            value = f"CAST(CAST({value} AS DECIMAL(38,{places})) * CAST({10**places} AS DECIMAL(19,0)) AS BIGINT)"
+        return f"{value} AS {quoted(name)}"
 
 
 def read(path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
@@ -302,6 +313,8 @@ def _read_json(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tu
     if _is_empty(path):
         return form.schema.empty_table(), []
     columns = {name: type_text(type_) for name, type_ in form.tree.items()}
+    if form.decimals:  # DuckDB makes doubles of the numbers in a file first, but not of those in a text
+        return _read_lines(database, path, form)
     source = f"read_json({sql_text(_literally(path))}, format = 'newline_delimited', columns = {_struct(columns)})"
     try:
         rows = database.sql(f"SELECT {_fields(form, 'row')} FROM {source} AS row").to_arrow_table()
@@ -314,7 +327,7 @@ def _read_json(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tu
 
 def _fields(form: Form, row: str) -> str:
     """The columns, of what stands for a row of JSON."""
-    return ", ".join(f"{field_value(path, row)} AS {quoted(name)}" for name, path in form.paths.items())
+    return ", ".join(form.output(name, field_value(path, row)) for name, path in form.paths.items())
 
 
 def _numbered(form: Form) -> list[str]:
@@ -368,7 +381,9 @@ def _read_texts(
     database.execute(f"CREATE OR REPLACE TEMP TABLE made AS SELECT n, line, {made}, {whole} FROM lines")
     database.execute(f"CREATE OR REPLACE TEMP TABLE judged AS SELECT *, {_fault(form)} AS fault FROM made")
     outputs = _fields(form, "row")
-    rows = _moments(database.sql(f"SELECT {outputs} FROM judged WHERE fault IS NULL ORDER BY n").to_arrow_table(), form)
+    rows = _moments(
+        database.sql(f"SELECT {outputs} FROM judged WHERE fault IS NULL ORDER BY judged.n").to_arrow_table(), form
+    )
     bad = database.execute("SELECT n, fault, line FROM judged WHERE fault IS NOT NULL ORDER BY n").fetchall()
     return rows, [*rejects, *(Reject(number, fault, line[:SHOWN]) for number, fault, line in bad)]
 
@@ -472,7 +487,7 @@ def _outputs(form: Form, columns: dict[str, str], found: dict[str, str] | None =
 
     def output(name: str, type_: str) -> str:
         value = _cast(name, columns, form, found or form.types) if name in columns else f"CAST(NULL AS {type_})"
-        return f"{value} AS {quoted(name)}"
+        return form.output(name, value)
 
     return ", ".join(output(name, type_) for name, type_ in form.types.items())
 

@@ -64,7 +64,7 @@ class FilesSource(Settings):
     nulls: list[str] = Field([], examples=["[NA, null]"])  # beside nothing at all
     time_format: str | None = Field(None, examples=['"%d.%m.%Y %H:%M:%S"'])
     glob: str = Field("*", min_length=1, examples=['"*.csv"'])
-    fields: WrittenFields
+    fields: WrittenFields = Field({}, examples=["{user_id: user.id}"])
     where: Where = None
 
     @field_validator("path")
@@ -129,7 +129,7 @@ class KafkaSource(Settings):
     format: Literal["json"] = Field("json", examples=["json"])
     time_format: Literal["epoch seconds", "epoch ms", "epoch us"] | None = Field(None, examples=["epoch ms"])
     start: Literal["earliest", "latest"] = Field("earliest", examples=["earliest"])
-    fields: WrittenFields
+    fields: WrittenFields = Field({}, examples=["{user_id: user.id}"])
     where: Where = None
     key: str | None = Field(None, examples=["pump7"])  # only messages with this key
     options: KafkaOptions = Field({}, examples=["{kafka.security.protocol: SSL}"])

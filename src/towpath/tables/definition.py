@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from towpath.config.columns import (
+    Kind,
     WrittenFields,
     WrittenSchema,
     check_fields,
@@ -18,7 +19,7 @@ from towpath.config.columns import (
     paths,
 )
 from towpath.config.settings import Location, Settings, refusal
-from towpath.schema import Column, Stream, Type, reference_table
+from towpath.schema import Stream, column_of, reference_table
 
 
 class FileTable(Settings):
@@ -28,7 +29,7 @@ class FileTable(Settings):
     path: Location = Field(examples=["./currencies.csv"])
     format: Literal["csv", "parquet"] = Field(examples=["csv"])
     header: bool = True  # of CSV
-    fields: WrittenFields
+    fields: WrittenFields = Field({}, examples=["{user_id: user.id}"])
 
     @field_validator("path")
     @classmethod
@@ -55,7 +56,7 @@ class TableText(Settings):
 
     @field_validator("columns")
     @classmethod
-    def _are_columns(cls, columns: dict[str, Type], info: ValidationInfo) -> dict[str, Type]:
+    def _are_columns(cls, columns: dict[str, Kind], info: ValidationInfo) -> dict[str, Kind]:
         if not columns:
             raise refusal("is missing", "name the columns: schema: {code: string, rate: double}")
         check_schema(columns)
@@ -78,4 +79,4 @@ class TableDef:
 
 def define(name: str, text: TableText) -> TableDef:
     source = text.source.model_copy(update={"fields": paths(text.columns, text.source.fields)})
-    return TableDef(reference_table(name, tuple(Column(*item) for item in named(text.columns).items())), source)
+    return TableDef(reference_table(name, tuple(column_of(*item) for item in named(text.columns).items())), source)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from towpath.arrow import arrow_schema
 from towpath.streams import reading
+from towpath.streams.definition import decimals
 from towpath.streams.fields import as_pairs
 from towpath.streams.reading import BadFile, Form, Reject
 from towpath.tables.definition import TableDef
@@ -52,7 +53,14 @@ def read(definition: TableDef) -> pa.Table:
     try:
         if source.format == "csv" and source.header and not Path(path).stat().st_size:
             raise BadFile("it is empty, and has not even the line of column names")
-        form = Form(source.format, schema, None, source.header, fields=as_pairs(source.fields))
+        form = Form(
+            source.format,
+            schema,
+            None,
+            source.header,
+            fields=as_pairs(source.fields),
+            decimals=decimals(definition.table.columns),
+        )
         rows, rejects = reading.read(path, form)
     except FileNotFoundError as error:
         raise BadTable(f"there is no file {path}", "a path is relative to the job file") from error

@@ -26,6 +26,8 @@ def _value(text: str, path: Sequence[Step]) -> str | None:
         return None
     try:
         found = (_CAREFUL if _LONG.search(text) else _DECODER).decode(text)
+        if _SURROGATE.search(text):
+            json.dumps(found, ensure_ascii=False).encode()  # half of a character is no character
     except (ValueError, RecursionError):
         return None
     for step in path:
@@ -39,7 +41,7 @@ def _value(text: str, path: Sequence[Step]) -> str | None:
 def _shown(found: Any) -> str | None:
     match found:
         case str():
-            return found.encode(errors="replace").decode()  # half of a character is no character
+            return found
         case bool():
             return str(found).lower()
         case int() if found in INTEGERS[Type.BIGINT]:
@@ -90,6 +92,7 @@ def _number(text: str) -> int | float:
 
 
 _LONG = re.compile(rf"[-+.eE\d]{{{LONGEST_NUMBER + 1}}}")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
 _CAREFUL = json.JSONDecoder(
     object_pairs_hook=_object, parse_constant=_no_number, parse_int=_number, parse_float=_number

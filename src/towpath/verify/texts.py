@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
@@ -12,7 +13,8 @@ from typing import Any
 import duckdb
 
 UPPER, LOWER, DOUBLE_TEXT = "towpath_upper", "towpath_lower", "towpath_double_text"
-JSON_VALUE = "towpath_json_value"
+_BLANKS = " \t\n\r\f\v"
+JSON_VALUE, DECIMAL_OF_TEXT = "towpath_json_value", "towpath_decimal_of_text"
 
 
 def register(con: duckdb.DuckDBPyConnection) -> None:
@@ -20,7 +22,16 @@ def register(con: duckdb.DuckDBPyConnection) -> None:
     for name, function, taken in FUNCTIONS:
         # The connection knows it, or another one to the same database has brought it.
         with suppress(duckdb.NotImplementedException, duckdb.CatalogException):
-            con.create_function(name, function, taken, "VARCHAR", null_handling="special")
+            con.create_function(name, function, taken, "VARCHAR", null_handling="special")  # type: ignore[call-overload]
+
+
+def decimal_of_text(text: str | None) -> str | None:
+    """A number in plain digits, as DuckDB reads it; NULL of what is none."""
+    if text is None or not re.fullmatch(
+        r"[-+]?(\d{1,100}(\.\d{0,100})?|\.\d+)(E-?\d+)?", text.strip(_BLANKS), re.ASCII
+    ):
+        return None
+    return f"{Decimal(text.strip(_BLANKS)):f}"
 
 
 def _of_value(function: Callable[[Any], str]) -> Callable[[Any], str | None]:
@@ -39,7 +50,7 @@ def json_value(text: str | None, path: str) -> str | None:
         value = json.loads(
             text, object_pairs_hook=_members, parse_int=_Number, parse_float=_Number, parse_constant=_none
         )
-        if _levels(value) > 1_000:
+        if _levels(value) >= 1_000 or _has_half_a_character(value):
             return None
     except ValueError:
         return None
@@ -54,7 +65,7 @@ def json_value(text: str | None, path: str) -> str | None:
         return value.shown
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+    return value if isinstance(value, str) else None
 
 
 def _members(pairs: list[tuple[str, Any]]) -> _Members:
@@ -74,6 +85,18 @@ class _Number:
         whole = Decimal(text) if text.removeprefix("-").isdecimal() else None
         integer = whole is not None and -(2**63) <= whole < 2**63
         self.shown = str(int(text)) if integer else double_text(float(text))
+
+
+def _has_half_a_character(value: Any) -> bool:
+    """In a text or a key, of a surrogate without the other."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str) and any("\ud800" <= c <= "\udfff" for c in one):
+            return True
+        waiting += [part for pair in one for part in pair] if isinstance(one, _Members) else []
+        waiting += one if isinstance(one, list) and not isinstance(one, _Members) else []
+    return False
 
 
 def _levels(value: Any) -> int:
@@ -105,4 +128,5 @@ FUNCTIONS: tuple[tuple[str, Callable[..., str | None], list[str]], ...] = (
     (LOWER, _of_value(str.lower), ["VARCHAR"]),
     (DOUBLE_TEXT, _of_value(double_text), ["DOUBLE"]),
     (JSON_VALUE, json_value, ["VARCHAR", "VARCHAR"]),
+    (DECIMAL_OF_TEXT, decimal_of_text, ["VARCHAR"]),
 )
