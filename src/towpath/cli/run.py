@@ -16,6 +16,7 @@ from rich.table import Table
 
 from towpath.cli.failures import STOPPED, keep_log, show
 from towpath.cli.live import LiveView
+from towpath.cli.logs import log_format_option
 from towpath.cli.output import (
     CARRIER_FIGURES,
     MESSAGES,
@@ -85,6 +86,7 @@ def patient(job: Job) -> Job:
 )
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Run for this long.")
 @advise_option
+@log_format_option
 @json_option
 @click.pass_context
 def command(
