@@ -28,6 +28,7 @@ COMMANDS = (
     "history",
     "rejected",
     "results",
+    "sql",
     "node",
     "prepare",
     "demo",

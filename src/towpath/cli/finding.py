@@ -58,6 +58,14 @@ def leading_job(words: tuple[str, ...], found: Found) -> tuple[tuple[str, ...], 
     return words[1:], Found(job=Path(words[0]))
 
 
+def leading_job_or_words(words: tuple[str, ...], found: Found) -> tuple[Found, tuple[str, ...]]:
+    """The same where nothing has to follow: also a single word is the job if it is one."""
+    if not words or not _is_job(Path(words[0])):
+        return found, words
+    rest, found = leading_job((*words, ""), found)
+    return found, rest[:-1]
+
+
 def _is_job(path: Path) -> bool:
     return (path.suffix in (".yaml", ".yml") and path.is_file()) or (path / "journal.sqlite").is_file()
 

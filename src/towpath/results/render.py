@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -78,7 +79,14 @@ def json_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 def json_texts(table: pa.Table) -> Iterator[str]:
     """One JSON object per row."""
     for row in json_rows(table):
-        yield json.dumps(dict(zip(table.column_names, row, strict=True)), ensure_ascii=False)
+        yield json.dumps(dict(zip(table.column_names, row, strict=True)), ensure_ascii=False, default=_json_value)
+
+
+def _json_value(value: object) -> object:
+    """What only a calculation over results gives: decimals, stretches of time, bytes."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return str(value)
 
 
 def _json(stream: TextIO) -> Callable[[pa.Table], None]:
@@ -90,7 +98,7 @@ def _csv(stream: TextIO) -> Callable[[pa.Table], None]:
 
     def write(table: pa.Table) -> None:
         nonlocal header
-        text = pa.table([_readable(column) for column in table.columns], names=table.column_names)
+        text = pa.table([_flat(_readable(column)) for column in table.columns], names=table.column_names)
         buffer = pa.BufferOutputStream()
         pa_csv.write_csv(text, buffer, pa_csv.WriteOptions(include_header=header))
         stream.write(buffer.getvalue().to_pybytes().decode())
@@ -154,6 +162,22 @@ def _readable(column: pa.Array) -> pa.Array:
     if pa.types.is_date(column.type):
         return column.cast(pa.string())
     return column
+
+
+def _flat(column: pa.Array) -> pa.Array:
+    """What CSV has no form for, as JSON."""
+    if pa.types.is_nested(column.type):
+        texts = (None if v is None else json.dumps(v, default=_json_value) for v in column.to_pylist())
+        return pa.array(texts, pa.string())
+    return pa.array(map(_text_of, column.to_pylist()), pa.string()) if _has_no_csv(column.type) else column
+
+
+def _has_no_csv(type: pa.DataType) -> bool:
+    return bool(pa.types.is_duration(type) or pa.types.is_interval(type))
+
+
+def _text_of(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _json_values(column: pa.Array) -> list[Any]:
