@@ -12,7 +12,7 @@ SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-live test-long test-chaos test-console test-mutants lint bench console lock clean
+.PHONY: help setup demo test test-quick test-live test-long test-chaos test-console test-mutants lint bench console dist lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,10 @@ console: ## Build the pages of the web console into the package, from console/ (
 
 lock: ## Pin the newest packages that pyproject.toml allows in requirements-dev.lock
 	@scripts/lock.sh $(LOCK)
+
+dist: ## Build the wheel and the source distribution into dist/, install them into empty environments, and try them
+	@scripts/dist.sh build $(or $(PYTHON),python3)
+	@$(WITH_JAVA) scripts/dist.sh check $(or $(PYTHON),python3)
 
 clean: ## Remove caches and build products (.venv stays; delete it to start afresh)
 	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

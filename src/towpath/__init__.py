@@ -37,6 +37,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("towpath")
     # Spark's Python workers import this package for every micro-batch; they must not pay for the whole product.
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)

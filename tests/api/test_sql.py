@@ -50,7 +50,7 @@ def test_a_query_is_a_table_with_the_rows_that_results_shows(store: Path, name: 
 def test_results_are_joined_and_counted(store: Path) -> None:
     joined = 'SELECT count(*) AS n, sum(a.value) AS total FROM "all" AS a JOIN gone USING (value)'
     assert answer(store, joined) == [{"n": 3, "total": 2 + 3 + 4}]
-    nested = 'WITH big AS (SELECT * FROM "all" WHERE value > 4) SELECT value FROM big WHERE value IN (SELECT value FROM since)'
+    nested = 'WITH big AS (SELECT * FROM "all" WHERE value > 4) FROM big WHERE value IN (SELECT value FROM since)'
     assert sorted(row["value"] for row in answer(store, nested)) == [5, 6]
 
 

@@ -33,6 +33,7 @@ COMMANDS = (
     "prepare",
     "demo",
     "bench",
+    "docs",
     "plan",
     "simulate",
     "what-if",

@@ -56,7 +56,7 @@ def advised(job: Job, advise: bool) -> Job:
     if not advise:
         return job
     if job.control is None:
-        raise click.UsageError("--advise needs a policy: give the job file a control section (docs/control.md)")
+        raise click.UsageError("--advise needs a policy: give the job file a control section (`towpath docs control`)")
     return dataclasses.replace(job, control=job.control.model_copy(update={"advise": True}))
 
 

@@ -267,7 +267,9 @@ async def _failed(_: Request, error: Exception) -> Response:
 async def _misunderstood(request: Request, error: Exception) -> Response:
     """Something that no command of towpath sends."""
     assert isinstance(error, HTTPException), "registered for these"
-    message = f"{request.method} {request.url.path}: {error.detail}; docs/service.md has what the service answers to"
+    message = (
+        f"{request.method} {request.url.path}: {error.detail}; `towpath docs service` has what the service answers to"
+    )
     return JSONResponse(dump_error(ServiceError(message)), error.status_code)
 
 

@@ -56,7 +56,8 @@ def refuse_public_address(host: str) -> None:
     if not service_file.is_loopback(host):
         raise ServiceError(
             f"expected an address of this machine only (127.0.0.1, ::1 or localhost), got {host!r}: the service has no "
-            "TLS\n    -> reach it from elsewhere through an SSH tunnel or a proxy with TLS; docs/service.md shows how"
+            "TLS\n    -> reach it from elsewhere through an SSH tunnel or a proxy with TLS; `towpath docs service` "
+            "shows how"
         )
 
 

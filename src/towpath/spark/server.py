@@ -157,7 +157,7 @@ def _refuse_unreachable(master: str, spark: Mapping[str, str]) -> None:
         raise RuntimeFailure(
             f"the workers of {master} could not reach this server: Spark listens on this machine only\n"
             f"    -> give --conf {HOST}=ADDRESS with an address of this machine that only the cluster can reach, and "
-            "--conf spark.authenticate=true with the cluster's secret (docs/security.md)"
+            "--conf spark.authenticate=true with the cluster's secret (`towpath docs security`)"
         )
 
 
