@@ -93,11 +93,15 @@ def list_(as_json: bool) -> None:
 
 @command.command("stop", epilog="Example: towpath node stop left")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-def stop(names: tuple[str, ...]) -> None:
+@json_option
+def stop(names: tuple[str, ...], as_json: bool) -> None:
     """Stop nodes. What their carriers have not committed is done again when they start elsewhere."""
     from towpath.spark import server
 
     for name in names:
         with working(f"stopping node {name}"):
             server.stop(name)
-        click.echo(f"node {name} is stopped")
+        if not as_json:
+            click.echo(f"node {name} is stopped")
+    if as_json:
+        print_json({"stopped": list(names)})

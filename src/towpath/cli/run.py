@@ -15,6 +15,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towpath.cli.failures import STOPPED, keep_log, show
+from towpath.cli.finding import runs_job_file
 from towpath.cli.live import LiveView
 from towpath.cli.logs import log_format_option
 from towpath.cli.output import (
@@ -71,7 +72,7 @@ def patient(job: Job) -> Job:
     epilog="Example: towpath run job.yaml; every night over logs that go on: "
     "towpath run logs.yaml --until-caught-up; once over a recording: towpath run recording.yaml --until-drained",
 )
-@click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
+@runs_job_file
 @click.option(
     "--until-drained",
     is_flag=True,

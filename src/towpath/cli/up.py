@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from towpath.cli.failures import STOPPED, keep_log
+from towpath.cli.finding import runs_job_file
 from towpath.cli.logs import log_format_option
 from towpath.cli.output import MESSAGES, print_data
 from towpath.cli.run import Session, advise_option, advised, summary
@@ -22,7 +23,7 @@ if TYPE_CHECKING:  # Spark takes half a second to import, which `towpath --help`
 
 
 @click.command("up", epilog="Example: towpath up job.yaml")
-@click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
+@runs_job_file
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where it listens.  [default: a free one]")
 @click.option("--bind", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Of this machine only.")
 @click.option("--name", "names", metavar="HOST", multiple=True, help="Of a proxy before it, as in its URL; repeatable.")
