@@ -114,17 +114,17 @@ def _table(stream: TextIO) -> Callable[[pa.Table], None]:
 
     def write(table: pa.Table) -> None:
         nonlocal widths
-        cells = [_cells(column) for column in table.columns]
+        texts = [cells(column) for column in table.columns]
         header = not widths
         # What comes later continues the columns of what was printed before, and only ever widens them.
         widths = [
             max(len(name), before, *map(len, column), 0)
-            for name, before, column in zip(table.column_names, widths or [0] * len(cells), cells, strict=True)
+            for name, before, column in zip(table.column_names, widths or [0] * len(texts), texts, strict=True)
         ]
         grid = Table(show_header=header, box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for field, least in zip(table.schema, widths, strict=True):
-            grid.add_column(field.name, justify="right" if _is_number(field.type) else "left", min_width=least)
-        for row in zip(*cells, strict=True):
+            grid.add_column(field.name, justify="right" if is_number(field.type) else "left", min_width=least)
+        for row in zip(*texts, strict=True):
             grid.add_row(*row)
         if header or table.num_rows:
             with console.capture() as captured:  # rich itself would end the process when the pipe is closed
@@ -189,11 +189,12 @@ def _json_values(column: pa.Array) -> list[Any]:
     return values
 
 
-def _cells(column: pa.ChunkedArray) -> list[str]:
+def cells(column: pa.ChunkedArray) -> list[str]:
+    """The values of a column as people read them."""
     return [NULL if value is None else str(value) for value in _readable(column).to_pylist()]
 
 
-def _is_number(type: pa.DataType) -> bool:
+def is_number(type: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))
 
 
