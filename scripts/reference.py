@@ -89,7 +89,8 @@ def _one(made: dict[str, Any], value: dict[str, Any]) -> Iterator[str]:
         name = value["$ref"].rsplit("/", 1)[1]
         target = made["$defs"][name]
         title = next((title for title, section in SECTIONS if section == name), None)
-        yield f"[{title}](#{_anchor(title)})" if title else ", ".join(_code(word) for word in target["enum"])
+        words = dict.fromkeys(word.lower() for word in target.get("enum", ()))
+        yield f"[{title}](#{_anchor(title)})" if title else ", ".join(map(_code, words))
     elif "anyOf" in value or "oneOf" in value:
         yield from _takes(made, value)
     elif "enum" in value:

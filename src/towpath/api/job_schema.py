@@ -19,6 +19,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 LIMITS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
 SIZES = ((86_400_000_000, "day"), (3_600_000_000, "hour"), (60_000_000, "minute"), (1_000_000, "second"))
 WIDEST = 2**63 - 1  # a bound that only says what we can hold
+TEXTS = {"options", "spark"}  # numbers, and true and false, are texts there
 # A stream that stands for many has {n} in place of its number.
 NUMBERED = {"type": "string", "pattern": r"\{n\}"}
 
@@ -44,7 +45,13 @@ def schema() -> dict[str, Any]:
         definition.pop("description", None)
         if name.endswith("Source"):
             definition["properties"] = {key: _may_be_numbered(value) for key, value in definition["properties"].items()}
-    made["$defs"]["ResultsDef"]["properties"]["retention"]["examples"] = ["7 days", "forever"]
+        for key in TEXTS & definition.get("properties", {}).keys():
+            if definition["properties"][key].get("additionalProperties") == {"type": "string"}:
+                definition["properties"][key]["additionalProperties"] = {"type": ["string", "number", "boolean"]}
+    types = made["$defs"]["Type"]
+    types["enum"] += [word.upper() for word in types["enum"]]
+    retention = made["$defs"]["ResultsDef"]["properties"]["retention"]
+    retention["anyOf"] = [*retention["anyOf"][:1], {"const": "forever"}]
     return {"$schema": DIALECT, "title": "A job file of towpath", **_plain(made, named=False)}
 
 
@@ -52,7 +59,8 @@ def _may_be_numbered(value: dict[str, Any]) -> dict[str, Any]:
     if value.get("type") not in ("integer", "number"):
         return value
     about = {key: value[key] for key in ("default", "examples") if key in value}
-    return {"anyOf": [{key: value[key] for key in value.keys() - about.keys()}, NUMBERED], **about}
+    kind = {key: found for key, found in value.items() if key not in about}
+    return {"anyOf": [kind, NUMBERED], **about}
 
 
 def _plain(node: Any, *, named: bool) -> Any:
