@@ -12,7 +12,8 @@ from towpath.results.render import cells, is_number
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
+
+    from towpath.vector.frames import DataFrame
 
 SHOWN = 10  # rows, of the beginning and of the end each
 
@@ -30,7 +31,7 @@ class Frame:
     def to_pandas(self) -> pd.DataFrame:
         return self.arrow.to_pandas()
 
-    def to_polars(self) -> pl.DataFrame:
+    def to_polars(self) -> DataFrame:
         from towpath.vector.frames import to_polars  # most need no Polars, which takes long to import
 
         return to_polars(self.arrow)

@@ -6,7 +6,10 @@ import polars as pl
 import pyarrow as pa
 
 
-def to_polars(table: pa.Table) -> pl.DataFrame:
+DataFrame = pl.DataFrame
+
+
+def to_polars(table: pa.Table) -> DataFrame:
     found = pl.from_arrow(table)
-    assert isinstance(found, pl.DataFrame), "a table has columns"
+    assert isinstance(found, DataFrame), "a table has columns"
     return found
