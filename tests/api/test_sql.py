@@ -13,8 +13,9 @@ from towpath import Reader
 from towpath.api.sql import Column, Sql
 from towpath.control.journal.journal import Journal
 from towpath.control.state.history import Entry, EventKind
-from towpath.control.state.records import PartRecord, QueryRecord
+from towpath.control.state.records import FragmentRecord, PartRecord, QueryRecord
 from towpath.errors import QueryError, StoreError
+from towpath.plan.serial import PipelineText
 from towpath.results import Part, compact
 from towpath.store.layout import Store
 
@@ -106,7 +107,7 @@ def test_a_table_has_the_queries_and_one_the_history(store: Path) -> None:
         store, "SELECT name, state, epoch(answers_from) AS s FROM towpath_queries WHERE name IN ('all', 'since')"
     )
     assert rows == [{"name": "all", "state": "standing", "s": None}, {"name": "since", "state": "standing", "s": 3.0}]
-    assert answer(store, "SELECT kind, query, epoch(at) AS s FROM towpath_history") == [
+    assert answer(store, "SELECT kind, query, epoch(happened) AS s FROM towpath_history") == [
         {"kind": str(EventKind.SUBMITTED), "query": "all", "s": 5.0}
     ]
 
@@ -115,7 +116,9 @@ def test_columns_with_their_types(store: Path, tmp_path: Path) -> None:
     with Sql(store) as sql:
         assert sql.columns("since") == [Column("value", "BIGINT"), Column("text", "VARCHAR")]
     empty = tmp_path / "empty"
-    Journal(Store(empty).journal).close()
+    journal = Journal(Store(empty).journal)
+    journal.save([FragmentRecord(1, "signature", "c0", PipelineText("shape", "[]"), 0, 0)])
+    journal.close()
     stands(empty, "q", "v")
     with Sql(empty) as sql:
         assert sql.columns("q") == [Column("v", "not known before the first row")]

@@ -58,7 +58,7 @@ def schema() -> dict[str, Any]:
 def _may_be_numbered(value: dict[str, Any]) -> dict[str, Any]:
     if value.get("type") not in ("integer", "number"):
         return value
-    about = {key: value[key] for key in ("default", "examples") if key in value}
+    about: dict[str, Any] = {key: value[key] for key in ("default", "examples") if key in value}
     kind = {key: found for key, found in value.items() if key not in about}
     return {"anyOf": [kind, NUMBERED], **about}
 

@@ -87,7 +87,7 @@ class Sql:
                 table = self._database.sql(statement).to_arrow_table()
             except duckdb.Error as error:
                 if all(file.exists() for file in files):
-                    raise self._mistake(statement, error) from None
+                    raise self._mistake(statement, self._placed(statement, error)) from None
                 continue
             if all(self.reader.parts(name) == before for name, before in parts.items()):
                 return _with_whole_numbers(table)
@@ -133,7 +133,7 @@ class Sql:
         return pa.table(
             {
                 "number": pa.array([entry.number for entry in found], pa.int64()),
-                "at": _times(entry.at_us for entry in found),
+                "happened": _times(entry.at_us for entry in found),
                 "kind": pa.array([str(entry.kind) for entry in found], pa.string()),
                 "text": pa.array([entry.text for entry in found], pa.string()),
                 "query": pa.array([entry.query for entry in found], pa.string()),
@@ -143,6 +143,15 @@ class Sql:
         )
 
     # --- mistakes ----------------------------------------------------------------------------------------------------
+
+    def _placed(self, statement: str, error: duckdb.Error) -> duckdb.Error:
+        """The same with its place, which DuckDB says in one of its two ways of asking only."""
+        if isinstance(error, duckdb.BinderException | duckdb.CatalogException):
+            try:
+                self._database.execute(statement)
+            except duckdb.Error as placed:
+                return placed
+        return error
 
     def _mistake(self, statement: str, error: duckdb.Error) -> QueryError:
         message, _, place = str(error).partition("\n\nLINE ")

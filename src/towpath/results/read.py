@@ -90,6 +90,8 @@ class Relation:
 
 def relation(parts: Sequence[Part]) -> Relation:
     """The rows that `read` gives, in no order."""
+    if not parts:
+        return Relation("SELECT NULL AS nothing WHERE false", ())
     logs = _logs(parts)
     scans = [replace(s, written_out=True) for p in parts for s in _scans(p, logs[p.root], Position(), None)]
     names = _unlike([name for name, _ in parts[0].columns])

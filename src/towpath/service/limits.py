@@ -71,10 +71,10 @@ class Connection(H11Protocol):
             self._owe()
 
     def _expect_reading(self) -> None:
-        left = self.transport.get_write_buffer_size()  # type: ignore[attr-defined]
+        left = self.transport.get_write_buffer_size()
 
         def look() -> None:
-            if self.transport.get_write_buffer_size() > left - LEAST_READ:  # type: ignore[attr-defined]
+            if self.transport.get_write_buffer_size() > left - LEAST_READ:
                 self.transport.abort()
             else:
                 self._expect_reading()

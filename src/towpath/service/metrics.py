@@ -84,7 +84,7 @@ class Metrics:
         if time.monotonic() >= until:
             found, seconds = await self._ask(lambda: _timed(look))
             self._kept[look.__name__] = time.monotonic() + max(good_for_s, SHARE * seconds), found
-        return found  # type: ignore[return-value]
+        return found
 
 
 class Grown:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-
 DataFrame = pl.DataFrame
 
 
