@@ -19,7 +19,7 @@ class BuildWithGuide(build_py):
         super().run()
         if self.editable_mode:  # there it is read where it is
             return
-        guide = Path(self.build_lib) / "towpath" / "guide"
+        guide = Path(self.build_lib) / "towpath" / "guide_pages"
         shutil.rmtree(guide, ignore_errors=True)
         for name in GUIDE:
             source = Path(__file__).parent / name

@@ -9,7 +9,7 @@ from towpath.errors import Mistake, UnknownNameError
 
 def folder() -> Path:
     """Where docs/ and examples/ are."""
-    installed = Path(__file__).with_name("guide")
+    installed = Path(__file__).with_name("guide_pages")
     return installed if installed.is_dir() else Path(__file__).parents[2]
 
 
