@@ -34,8 +34,8 @@ SHOWN_MOVES = 10
 def command(found: Found, planner: str, settings: tuple[str, ...], seconds: float | None, as_json: bool) -> None:
     """Say what a planner would move in a job, and what that would change. Nothing is moved.
 
-    The job needs a control section (docs/control.md): what it measures is what the planner is given, also after the job
-    was stopped.
+    The job needs a control section (`towpath docs control`): what it measures is what the planner is given, also after
+    the job was stopped.
     """
     if seconds is not None:
         require("lab", "--simulate")
@@ -76,7 +76,9 @@ def _settings(settings: Sequence[str]) -> dict[str, str]:
 def _measured(root: Path) -> Problem:
     path = Store(root).situation
     if not path.exists():
-        hint = "give the job file a section control: {policy: static} and let it run for a minute; docs/control.md"
+        hint = (
+            "give the job file a section control: {policy: static} and let it run for a minute; `towpath docs control`"
+        )
         raise StoreError(f"{root}: nothing was measured yet\n    -> {hint}")
     MESSAGES.print(f"measured {time.time() - path.stat().st_mtime:.0f} s ago ({path})", soft_wrap=True)
     return load_problem(path, None)

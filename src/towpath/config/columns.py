@@ -10,9 +10,9 @@ import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 
-from towpath.config.settings import STEP, ColumnType, listed, meant, refusal, shown
+from towpath.config.settings import STEP, WRITTEN_TYPE, ColumnType, listed, meant, refusal, shown
 from towpath.schema import DecimalType, Type
 
 LONGEST_COLUMN = 200
@@ -53,7 +53,8 @@ def _is_type(value: object) -> bool:
 
 
 # The names of structs and their fields are apart by STEP.
-WrittenSchema = Annotated[dict[str, ColumnType], BeforeValidator(_flat)]
+_WRITTEN = {"type": "object", "additionalProperties": {"anyOf": [*WRITTEN_TYPE["anyOf"], {"type": "object"}]}}
+WrittenSchema = Annotated[dict[str, ColumnType], BeforeValidator(_flat), WithJsonSchema(_WRITTEN)]
 
 
 def _path(value: object) -> FieldPath:
@@ -68,7 +69,8 @@ def _path(value: object) -> FieldPath:
 _AS_FIELD = 'write the names from outside to inside, as in user.id, or as a list: [user, "id.no"]'
 
 # Where columns come from, if that is not the field of their name.
-WrittenFields = dict[str, Annotated[FieldPath, BeforeValidator(_path)]]
+_WRITTEN_PATH = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+WrittenFields = dict[str, Annotated[FieldPath, BeforeValidator(_path), WithJsonSchema(_WRITTEN_PATH)]]
 
 
 def _dotted(written: str) -> str:
