@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.console, pytest.mark.timeout(900)]
 JOB = """
 store: ./sales.store
 trigger: 1 second
+control: {policy: static, every: 2 seconds, change_carriers: false}
 streams:
   bids: {source: {type: auction, table: bids, rate: 200, seed: 1, disorder: 1 second}}
 nodes:
@@ -108,13 +109,29 @@ def test_a_real_job(tmp_path: Path, open_page: Open, shot: Callable[..., None]) 
         steps = page.locator(".entry .kind").all_inner_texts()
         assert [step for step in steps if step.startswith("move")][::-1][:2] == ["move begun", "move fenced"]
         shot(page, "real-history")
+        page.goto(f"{served.address}/#/plan")
+        page.click("[aria-label='Ask single']")
+        page.click(".comparison button:text-is('single')", timeout=PATIENCE_S * 1000)
+        page.wait_for_selector(".planned li:has-text('→')")
+        shot(page, "real-plan")
+        page.click("text=Apply")
+        page.click("dialog >> button:has-text('Move 1 fragment')")
+        page.wait_for_selector("text=1 fragment set out")
+        page.wait_for_selector(".moves .move", state="detached", timeout=PATIENCE_S * 1000)
+        with Client(served.address, served.token) as client:
+            (home,) = {node for query in client.queries() for node in query.nodes}
+        page.goto(f"{served.address}/#/replay")
+        page.wait_for_selector(".log .entry:has-text('single places it there')")
+        wait_until(page, "window.towpathMap?.shown")
+        page.wait_for_timeout(500)
+        shot(page, "real-replay")
         page.goto(f"{served.address}/#/queries/dear")
         page.wait_for_selector(".results tbody tr")
     page.wait_for_selector(".connection.lost")
     with up(tmp_path) as served:
         page.wait_for_selector(".connection.live", timeout=PATIENCE_S * 1000)
         before = len(cells(page))
-        page.wait_for_selector(".facts dd:has-text('right')")
+        page.wait_for_selector(f".facts dd:has-text('{home}')")
         page.wait_for_selector(".results tbody tr", timeout=PATIENCE_S * 1000)
         assert before > 0 and page.locator(".grid-row").count() == 2
         shot(page, "real-restarted")
