@@ -74,7 +74,7 @@ function Comparison({ known, chosen, choose }: Choice) {
           <p class="muted">
             {answered
               ? `With ${plural(answered.fragments, "fragment")}, measured at ${time(answered.measured_us)}. Nothing moves by asking.`
-              : `Each is given what the control loop has measured, and ${seconds(known.limit_s)} at most. Nothing moves by asking.`}
+              : `Each is given what the control loop has measured, and ${count(known.limit_s)} s at most. Nothing moves by asking.`}
           </p>
         </div>
         <div class="commands">
@@ -107,7 +107,9 @@ function Comparison({ known, chosen, choose }: Choice) {
               </th>
               {metrics.map((metric) => (
                 <th key={metric.name} scope="col" class="number" title={`${metric.meaning}; ${metric.better} is better`}>
-                  {metric.name}
+                  {group(metric.name)}.
+                  <wbr />
+                  {metric.name.slice(group(metric.name).length + 1)}
                   {metric.unit && <small> {metric.unit}</small>}
                 </th>
               ))}
@@ -156,7 +158,7 @@ function Row({ planner, outcome, metrics, chosen, choose, busy }: RowShown) {
   const { name, help, missing } = planner;
   const plan = outcome?.plan;
   return (
-    <tr class={chosen ? "chosen" : undefined}>
+    <tr class={chosen ? "picked-row" : undefined}>
       <th scope="row">
         {plan ? (
           <button type="button" class="quiet" aria-pressed={chosen} onClick={() => choose(chosen ? "" : name)}>
@@ -179,7 +181,7 @@ function Row({ planner, outcome, metrics, chosen, choose, busy }: RowShown) {
         <td colSpan={metrics.length + 2} class={outcome?.failure ? "failure" : "muted"}>
           {missing ? missing.replace(/\s*->\s*/, "; ") : outcome ? (outcome.failure ?? (outcome.state === "waiting" ? "waits for its turn" : "is planning…")) : ""}
           {!missing && !busy && (
-            <button type="button" class="quiet" onClick={() => void compare([name])} aria-label={`Ask ${name}`}>
+            <button type="button" class="quiet ask" onClick={() => void compare([name])} aria-label={`Ask ${name}`}>
               {outcome ? "Ask again" : "Ask"}
             </button>
           )}
@@ -197,7 +199,7 @@ function Then({ metric, now, then }: { metric: MetricLook; now: MetricValue; the
       {figure(then)}
       {change !== "same" && (
         <>
-          <i aria-hidden="true">{change === "better" ? "▲" : "▼"}</i>
+          <i aria-hidden="true">{size(then)! < size(now)! ? "↓" : "↑"}</i>
           <span class="unseen">, {change} than now</span>
         </>
       )}
