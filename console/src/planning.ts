@@ -35,10 +35,10 @@ export function useOutcomes(): Outcomes {
 export async function compare(planners: string[]): Promise<void> {
   stop();
   const mine = turn;
-  for (const planner of planners) set(planner, { state: "waiting" });
+  for (const planner of planners) set(planner, { ...outcomes[planner], state: "waiting" });
   for (const planner of planners) {
     if (mine !== turn) return;
-    set(planner, { state: "planning" });
+    set(planner, { ...outcomes[planner], state: "planning" });
     try {
       set(planner, { state: "planned", plan: await ask<Plan>("console/plan", { planner }) });
     } catch (error) {
@@ -50,8 +50,8 @@ export async function compare(planners: string[]): Promise<void> {
 /** No further planner is asked. */
 export function stop(): void {
   turn++;
-  const left = Object.entries(outcomes).filter(([, { state }]) => state !== "waiting");
-  outcomes = Object.fromEntries(left);
+  const left = Object.entries(outcomes).filter(([, { state, plan }]) => state !== "waiting" || plan);
+  outcomes = Object.fromEntries(left.map(([name, one]) => [name, one.state === "waiting" ? { ...one, state: "planned" } : one]));
   listeners.forEach((listener) => listener());
 }
 

@@ -175,7 +175,7 @@ function Row({ planner, outcome, metrics, chosen, choose, busy }: RowShown) {
           {metrics.map((metric) => (
             <Then key={metric.name} metric={metric} {...plan.metrics[metric.name]!} />
           ))}
-          <td class="number">{seconds(plan.seconds)}</td>
+          <td class="number">{outcome.state === "planned" ? seconds(plan.seconds) : "again…"}</td>
         </>
       ) : (
         <td colSpan={metrics.length + 2} class={outcome?.failure ? "failure" : "muted"}>
@@ -246,11 +246,16 @@ function Details({ plan, outcome, known }: { plan: Plan; outcome: Outcome; known
           <h2 id="plan-title">{plan.planner}</h2>
           <p class="muted">{plan.moves ? `would move ${count(plan.moves)} of ${plural(plan.fragments, "fragment")}` : "would move nothing"}</p>
         </div>
-        {operator && some > 0 && !outcome.applied && (
-          <button type="button" class="main" disabled={busy} onClick={() => void carryOut()}>
-            <Icon name="move" /> Apply
+        <div class="commands">
+          <button type="button" onClick={() => void compare([plan.planner])}>
+            Ask again
           </button>
-        )}
+          {operator && some > 0 && !outcome.applied && (
+            <button type="button" class="main" disabled={busy} onClick={() => void carryOut()}>
+              <Icon name="move" /> Apply
+            </button>
+          )}
+        </div>
       </header>
       {outcome.applied && <Result outcome={outcome} />}
       {plan.too_full.length > 0 && (
