@@ -15,7 +15,7 @@ from tests.seeds import SEEDS, SEEDS_ON_THE_MOVE
 from towpath.config.nodes import NodeDef
 from towpath.lab.testing import Workload, example_workload, workloads
 from towpath.lab.testing.drawing import plain_workload, workload_over_tables
-from towpath.lab.testing.queries import random_cuttable_shape, random_shape_over_views
+from towpath.lab.testing.queries import random_cuttable_shape, random_shape_of_first_rows, random_shape_over_views
 from towpath.lab.testing.running import ONE, TWO, run
 from towpath.plan import CUT, WHOLE
 
@@ -92,6 +92,23 @@ def table_workload(seed: int) -> Workload:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_queries_over_tables_on_the_move(tmp_path: Path, seed: int) -> None:
     check(table_workload(seed), tmp_path, TWO)
+
+
+def first_rows_workload(seed: int) -> Workload:
+    """A few queries for the first rows of windows; the job is started again in between."""
+    whole = plain_workload(seed, random_shape_of_first_rows)
+    return replace(whole, queries=dict(list(whole.queries.items())[:8]), restarts=(1,))
+
+
+@pytest.mark.live
+def test_first_rows_on_the_move(tmp_path: Path) -> None:
+    check(first_rows_workload(0), tmp_path, TWO)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(int(os.environ.get("TOWPATH_WORKLOADS", "100")) // 5))
+def test_first_rows_of_many_on_the_move(tmp_path: Path, seed: int) -> None:
+    check(first_rows_workload(seed), tmp_path, TWO if seed % 2 else ONE)
 
 
 @pytest.mark.long

@@ -202,3 +202,9 @@ def conjuncts(raw: exp.Expr | None) -> list[exp.Expr]:
         else:
             found.append(node)
     return found
+
+
+def sources_of(select: exp.Select) -> list[exp.Expr]:
+    """The inputs of FROM, as they were read."""
+    start = select.args.get("from_")
+    return [start.this, *(join.this for join in select.args.get("joins") or [])] if start else []

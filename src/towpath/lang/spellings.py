@@ -14,6 +14,8 @@ from towpath.lang.dialect import Windowed
 from towpath.lang.durations import NoDuration, duration_us
 from towpath.lang.event_times import EventTimes
 from towpath.lang.functions import AGGREGATES
+from towpath.lang.ranked_tables import by_window, rankings, take_first
+from towpath.lang.scope import sources_of
 from towpath.lang.table_windows import MISSING, TableWindow
 from towpath.lang.time_bounds import bound_joins
 from towpath.lang.underline import Problems, mark, span
@@ -52,7 +54,8 @@ def rewrite(tree: exp.Expr, catalog: Catalog, problems: Problems) -> bool:
     """Whether there was anything of another dialect."""
     times = EventTimes(catalog)
     selects = list(tree.find_all(exp.Select))
-    return any([_Rewriter(select, times, problems).rewrite() for select in reversed(selects)])  # inner ones first
+    rewritten = [_Rewriter(select, times, problems).rewrite() for select in reversed(selects)]  # inner ones first
+    return any(rewritten) | any([take_first(select) for select in reversed(selects)])
 
 
 class _Rewriter:
@@ -105,6 +108,10 @@ class _Rewriter:
 
     def _check_grouped(self, window: TableWindow, used: bool, joined: bool) -> bool:
         """Whether the window counts: it does not for single tuples that say nothing of it."""
+        ranked = list(rankings(self._select))
+        if ranked and not joined:
+            self._check_ranked(ranked)
+            return True
         if self._grouped_by_window():
             return True
         tumbling = not window.args.get("slide_us")
@@ -120,6 +127,17 @@ class _Rewriter:
         else:
             self._problems.add(window, f"{name} without an aggregate is not supported", _OF_A_ROW)
         return True
+
+    def _check_ranked(self, ranked: list[exp.Window]) -> None:
+        for ranking in ranked:
+            if not by_window(ranking):
+                hint = _UPDATES + "PARTITION BY window_start, window_end has the first rows of each window"
+                self._problems.add(ranking, "a ranking of the rows of all windows is not supported", hint)
+        items = self._select.expressions
+        if any(isinstance(item, exp.Star) for item in items) and not self._aggregates():
+            bounds = [_named(_bound(name), name) for name in ("window_start", "window_end", "window_time")]
+            found = [[item, *bounds] if isinstance(item, exp.Star) else [item] for item in items]
+            self._select.set("expressions", [item for some in found for item in some])
 
     def _grouped_by_window(self) -> bool:
         items = self._select.expressions
@@ -248,14 +266,9 @@ class _Rewriter:
         old.replace(new)
 
 
-def sources_of(select: exp.Select) -> list[exp.Expr]:
-    start = select.args.get("from_")
-    return [start.this, *(join.this for join in select.args.get("joins") or [])] if start else []
-
-
 def own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
     """The nodes of a SELECT without those of the SELECTs in it."""
-    clauses = [select.args.get(name) for name in ("where", "group", "having")]
+    clauses = [select.args.get(name) for name in ("where", "group", "having", "qualify", "order")]
     conditions = [join.args.get("on") for join in select.args.get("joins") or []]
     for root in [*select.expressions, *clauses, *conditions]:
         if root is not None:
@@ -276,6 +289,10 @@ def _bound(name: str) -> exp.Expr:
         return exp.column(name)
     millisecond = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("MILLISECOND"))
     return exp.Sub(this=exp.column("window_end"), expression=millisecond)
+
+
+def _named(value: exp.Expr, name: str) -> exp.Expr:
+    return exp.Alias(this=value, alias=exp.to_identifier(name)) if value.alias_or_name != name else value
 
 
 def _windowed(source: exp.Expr, at: exp.Expr, range_us: int, slide_us: int | None) -> Windowed:

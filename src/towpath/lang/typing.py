@@ -10,7 +10,7 @@ from sqlglot import exp
 from towpath.errors import Mistake, QueryError
 from towpath.lang.functions import BOOLEAN, FUNCTIONS, INTEGER, MOMENT, NUMBER, ORDERED, STRING, OperandKind, Signature
 from towpath.lang.literals import is_constant, is_string, number_type, text_in_quotes, type_of_name, whole_number
-from towpath.lang.query import WINDOW
+from towpath.lang.query import WINDOW, window_column_type
 from towpath.lang.show import expression_text
 from towpath.schema import Type
 
@@ -258,7 +258,7 @@ class Typer:
 
     def _column(self, node: exp.Expression) -> Type | None:
         table = node.text("table")
-        return Type.TIMESTAMP if table == WINDOW else self._column_type(table, node.name)
+        return window_column_type(node.name) if table == WINDOW else self._column_type(table, node.name)
 
     def _unknown(self, node: exp.Expression) -> None:
         return None

@@ -41,6 +41,8 @@ def rate(op: LogicalOperator, catalog: Catalog) -> float:
             return rate(child, catalog)
         case WindowAggregate(child, window):
             groups = 10.0 if op.group_by else 1.0
+            if op.top is not None:
+                groups = float(op.top.most) if op.top.of_tuples else min(groups, op.top.most)
             per_second = groups / (window.slide_us / 1e6)
             return min(per_second, rate(child, catalog) * window.range_us / window.slide_us)
         case Union(branches):

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from towpath.lang import expression_text
 from towpath.lang.query import Lookup, duration, window
+from towpath.lang.show import item_text, top_text
 from towpath.plan.boxes import Box, Interval
 from towpath.plan.constants import Value
 from towpath.plan.estimate import rate
@@ -115,7 +116,8 @@ def _all(conjuncts: tuple[exp.Expression, ...]) -> str:
 
 
 def _items(op: Project | WindowAggregate) -> str:
-    return ", ".join(f"{expression_text(i.expr)} AS {i.name}" for i in op.items)
+    top = op.top if isinstance(op, WindowAggregate) else None
+    return ", ".join(f"{item_text(i, top)} AS {i.name}" for i in op.items)
 
 
 def _aggregate(op: WindowAggregate) -> str:
@@ -124,6 +126,8 @@ def _aggregate(op: WindowAggregate) -> str:
         text += " GROUP BY " + ", ".join(map(expression_text, op.group_by))
     if op.having:
         text += f" HAVING {_all(op.having)}"
+    if op.top:
+        text += f" QUALIFY {top_text(op.top)} <= {op.top.most}"
     return text
 
 

@@ -18,15 +18,18 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from towpath.lang import infer
-from towpath.lang.query import WINDOW
+from towpath.lang.query import RANK, WINDOW
 from towpath.plan.assignment import input_column, name, switch, widened
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Slot
+from towpath.plan.ranking import RANKING
 from towpath.plan.templates import Probe, Template
 from towpath.plan.trees import Grouped
 from towpath.schema import BEFORE_1970_US, Type
 from towpath.spark.aggregates import aggregate, argument
 from towpath.spark.expressions import SparkCompiler
+from towpath.spark.types import ddl
+from towpath.spark.universal_worker import first_rows
 
 # Spark marks event times with this metadata; a derived time is an event time too, with the delay already applied.
 EVENT_TIME = {"spark.watermarkDelayMs": 0}
@@ -41,7 +44,7 @@ SOME = {
     Type.DATE: exp.cast(exp.Literal.string("1970-01-01"), "DATE"),
 }
 # The assignment table's columns that are needed after the aggregate.
-CONSTANT = re.compile(r"[xh]\d+_p\d+|(having|computed)_mask\d+")
+CONSTANT = re.compile(rf"[xh]\d+_p\d+|(having|computed)_mask\d+|{RANKING}")
 
 
 def column_types(template: Template) -> dict[ColumnRef, Type]:
@@ -221,7 +224,7 @@ class _CarrierQuery:
         for n, slot in enumerate(template.having):
             rows = rows.where(~self._still_uses("having", n) | F.coalesce(having(n, slot), F.lit(False)))
         computed = self._compiler("x", after=True)
-        return rows.select(
+        outputs = rows.select(
             "_fragment",
             "_time",
             "_born",
@@ -231,7 +234,18 @@ class _CarrierQuery:
                 F.when(self._still_uses("computed", n), computed(n, s)).cast(s.type.value).alias(f"x{n}")
                 for n, s in enumerate(template.computed)
             ),
+            *([F.lit(None).cast("bigint").alias(RANK), RANKING] if template.family.ranked else []),
         )
+        return self._first_rows(outputs) if template.family.ranked else outputs
+
+    def _first_rows(self, outputs: DataFrame) -> DataFrame:
+        """Of each window the rows that are its fragment's first ones; what says which ones goes."""
+        template = self._template
+        slots = {"g": template.groups, "a": template.aggregates, "x": template.computed}
+        kept = {"_fragment": Type.INT, "_time": Type.TIMESTAMP, "_born": Type.TIMESTAMP}
+        kept |= {f"{prefix}{n}": s.type for prefix, part in slots.items() for n, s in enumerate(part)}
+        # A window's rows have to be together.
+        return outputs.repartition("_fragment", "_time").mapInArrow(first_rows, ddl({**kept, RANK: Type.BIGINT}))
 
     def _window_end(self) -> Column:
         """The end of the window, or of each window, that holds the row's time. Windows are aligned to the epoch."""
