@@ -15,6 +15,7 @@ from sqlglot.generator import Generator
 from sqlglot.parser import Parser
 from sqlglot.tokens import Tokenizer
 
+from towpath.lang.aggregates import StringAgg
 from towpath.lang.foreign import FOREIGN, JOINS
 from towpath.lang.literals import whole_number
 from towpath.lang.query import UNITS, window
@@ -183,6 +184,12 @@ def _moved(generator: Generator, node: exp.TimestampAdd) -> str:
     return f"{generator.sql(moment)} {sign} INTERVAL '{abs(number)}' {unit}"
 
 
+def _texts(generator: Generator, node: StringAgg) -> str:
+    direction = " DESC" if node.args.get("descending") else ""
+    value, separator, order = (generator.sql(node, key) for key in ("this", "separator", "order"))
+    return f"STRING_AGG({value}, {separator} ORDER BY {order}{direction})"
+
+
 class TowpathGenerator(Generator):
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         **Generator.TRANSFORMS,
@@ -191,6 +198,10 @@ class TowpathGenerator(Generator):
         exp.DayOfWeekIso: lambda self, e: self.func("ISODOW", e.this),
         exp.SHA2: lambda self, e: self.func("SHA256", e.this),
         exp.TimestampAdd: _moved,
+        exp.ArgMax: lambda self, e: self.func("MAX_BY", e.this, e.expression),
+        exp.ArgMin: lambda self, e: self.func("MIN_BY", e.this, e.expression),
+        exp.Quantile: lambda self, e: self.func("QUANTILE_CONT", e.this, e.args["quantile"]),
+        StringAgg: _texts,
         exp.RegexpLike: lambda self, e: self.func("REGEXP_LIKE", e.this, e.expression),
         exp.RegexpExtract: lambda self, e: self.func("REGEXP_EXTRACT", e.this, e.expression, e.args["group"]),
         exp.RegexpReplace: lambda self, e: self.func(

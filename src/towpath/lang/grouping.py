@@ -58,9 +58,9 @@ def check_grouped(expr: exp.Expression, keys: Set[exp.Expression], problems: Pro
 
 
 def _check_call(call: exp.Expression, problems: Problems) -> None:
-    inside = call.this
-    nested = inside.find(*AGGREGATE_NODES)
+    inside = [node for node in call.iter_expressions() if isinstance(node, exp.Expression)]
+    nested = next((found for node in inside for found in node.find_all(*AGGREGATE_NODES)), None)
     if nested:
         message = f"{spelling(nested)} cannot stand inside {spelling(call)}"
         problems.add(nested, message, "aggregate once; aggregate the results in a query of their own")
-    refuse_window_columns([inside], "inside an aggregate", problems)
+    refuse_window_columns(inside, "inside an aggregate", problems)

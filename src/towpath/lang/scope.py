@@ -75,10 +75,18 @@ class Scope:
         self, raw: exp.Expr, names: Mapping[str, exp.Expression] | None = None, last: bool = False
     ) -> exp.Expression:
         """A checked expression. `names` (lower case) come before the columns, or after them (`last`)."""
-        translate = Translator(self._problems, self.budget, self._resolver(names or {}, last), self.resolve)
+        translate = Translator(self._problems, self.budget, self._resolver(names or {}, last), self.resolve, self._time)
         translated = translate(raw)
         self._read_moments(translated, translate)
         return translated
+
+    def _time(self) -> exp.Expression:
+        """The event time of a tuple, or of a combination of several."""
+        inputs = [i for source in self.sources if not source.is_table for i in source.inputs]
+        if not inputs:
+            return Unknown()
+        times = [column(i.alias, self._streams[i.alias].time) for i in inputs]
+        return times[0] if len(times) == 1 else exp.Greatest(this=times[0], expressions=times[1:], ignore_nulls=True)
 
     def condition(
         self, raw: exp.Expr | None, names: Mapping[str, exp.Expression] | None = None

@@ -26,7 +26,7 @@ from towpath.plan.ranking import RANKING
 from towpath.plan.templates import Probe, Template
 from towpath.plan.trees import Grouped
 from towpath.schema import BEFORE_1970_US, Type
-from towpath.spark.aggregates import aggregate, argument
+from towpath.spark.aggregates import aggregate, argument, orders, pair
 from towpath.spark.expressions import SparkCompiler
 from towpath.spark.types import ddl
 from towpath.spark.universal_worker import first_rows
@@ -258,7 +258,10 @@ class _CarrierQuery:
     def _argument(self, compile_: TemplateCompiler, n: int, slot: Slot) -> Column:
         if isinstance(slot.expr.this, exp.Star):
             return F.lit(1)
-        return F.when(self._uses("aggregates", n), compile_(n, Slot(argument(slot.expr), slot.type)))
+        value = compile_(n, Slot(argument(slot.expr), slot.type))
+        if (by := orders(slot.expr)) is not None:
+            value = pair(slot.expr, compile_(n, Slot(by, slot.type)), value)
+        return F.when(self._uses("aggregates", n), value)
 
     def _aggregate(self, n: int, slot: Slot) -> Column:
         type_ = (

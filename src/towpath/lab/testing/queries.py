@@ -101,6 +101,11 @@ COMPUTED[Type.BIGINT] = COMPUTED[Type.INT]
 COUNTS = ("count(*)", "count({c})", "count(DISTINCT {c})")
 EXTREMES = ("min({c})", "max({c})")
 NUMERIC = ("sum({c})", "avg({c})", "stddev({c})", "max({c}) - min({c})", "sum({c} * 2) / count(*)", "avg({c} + $int)")
+# Of these, carriers with plans of their own are needed.
+BY_TIME = ("first({c})", "last({c})")
+BY_OTHER = ("max_by({c}, {o})", "min_by({c}, {o})")
+QUANTILES = ("median({c})", "quantile_cont({c}, 0.9)")
+TEXTS = ("string_agg({c}, ',' ORDER BY {o})", "string_agg({c}, '' ORDER BY {o} DESC)")
 RANKS = ("row_number", "row_number", "rank", "dense_rank")
 WINDOW_TIMES = ("window_start", "window_end")
 
@@ -407,7 +412,10 @@ def _aggregate_call(rng: Random, columns: Columns) -> str:
     calls: tuple[str, ...] = COUNTS
     calls += EXTREMES if type_ is not Type.BOOLEAN else ()
     calls += NUMERIC if type_.numeric else ()
-    return rng.choice(calls).format(c=text)
+    if rng.random() < 0.1:
+        calls = BY_TIME + BY_OTHER + (QUANTILES if type_.numeric else TEXTS if type_ is Type.STRING else ())
+    other = rng.choice([name for name, other_type in columns if other_type is not Type.BOOLEAN] or [text])
+    return rng.choice(calls).format(c=text, o=other)
 
 
 def _items(rng: Random, columns: Columns, computed: bool = True) -> tuple[str, ...]:
