@@ -21,6 +21,7 @@ from sqlglot import exp
 from towpath.schema import Catalog, Column, Stream, Type, reference_table
 
 MILLISECOND = 1_000
+SESSIONS = "session"  # the kind of such windows
 UNITS = {
     "DAY": 86_400_000 * MILLISECOND,
     "HOUR": 3_600_000 * MILLISECOND,
@@ -30,6 +31,7 @@ UNITS = {
 }
 WINDOW = "window"  # the pseudo alias of window_start and window_end, and of RANK
 RANK = "rank"
+SESSION = 0  # in the place of a slide: windows that a gap ends
 ROW = "row"  # the pseudo alias, in what is looked up in a table, of the tuple that it is looked up for
 
 
@@ -46,6 +48,8 @@ def duration(microseconds: int) -> str:
 
 
 def window(range_us: int, slide_us: int | None) -> str:
+    if slide_us == SESSION:
+        return f"[SESSION {duration(range_us)}]"
     slide = f" SLIDE {duration(slide_us)}" if slide_us and slide_us != range_us else ""
     return f"[RANGE {duration(range_us)}{slide}]"
 
@@ -91,14 +95,23 @@ def with_tables(stream: Stream, lookups: Iterable[Lookup]) -> Stream:
 
 @dataclass(frozen=True)
 class Window:
-    """An aggregate's window: length and hop, aligned to the epoch. Tables and the journal have its fields."""
+    """An aggregate's window: length and hop, aligned to the epoch, or the gap that ends a session and SESSION.
+
+    Tables and the journal have its fields.
+    """
 
     range_us: int
     slide_us: int
 
     @property
+    def is_session(self) -> bool:
+        return self.slide_us == SESSION
+
+    @property
     def kind(self) -> str:
         """What windows of one carrier have in common."""
+        if self.is_session:
+            return SESSIONS
         return "tumbling" if self.range_us == self.slide_us else "hopping"
 
     @property
@@ -107,6 +120,8 @@ class Window:
 
     def last_end_us(self, reached_us: int) -> int:
         """The end of the last window that a tuple of this time falls into."""
+        if self.is_session:
+            return reached_us + self.range_us + 1  # a tuple at its end is still part of it
         return reached_us // self.slide_us * self.slide_us + self.range_us
 
 

@@ -33,6 +33,7 @@ class ScopedInput:
     hidden: frozenset[str] = frozenset()  # columns that * does not stand for
     range_us: int | None = None
     slide_us: int | None = None
+    is_session: bool = False  # a gap of range_us ends its windows
     is_table: bool = False
     outer_on: exp.Expr | None = None  # of a table that is the right side of a LEFT JOIN: its condition
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from towpath.lang.dialect import Windowed
-from towpath.lang.query import Input, Window, duration, window
+from towpath.lang.query import SESSION, Input, Window, duration, window
 from towpath.lang.scope import ScopedInput
 from towpath.lang.underline import Problems
 
@@ -18,6 +18,7 @@ _NEED = {
     FIRST_ROWS: ("first rows (top-N) need a window", "the first rows of each"),
 }
 
+_WINDOWS_THERE_ARE = "a session is one of the tuples of one input"
 _EXAMPLE = "[RANGE 10 SECONDS]"
 _UNBOUNDED = (
     "joins over all time, which keep every tuple for ever, are missing; "
@@ -28,7 +29,13 @@ _UNBOUNDED = (
 def read_windows(sources: list[ScopedInput], kind: str, problems: Problems) -> tuple[tuple[Input, ...], Window | None]:
     """The streams with their join windows, and the window of an aggregate or of the first rows."""
     if len(sources) == 1:
+        if sources[0].is_session and (kind == FIRST_ROWS or len(sources[0].inputs) > 1):
+            what = "first rows (top-N) of sessions" if kind == FIRST_ROWS else "sessions over a join"
+            problems.add(sources[0].node, f"{what} are not supported", f"they are missing; {_WINDOWS_THERE_ARE}")
         return sources[0].inputs, _single(sources[0], kind, problems)
+    for source in sources:
+        if source.is_session:
+            problems.add(source.node, "sessions of a join are not supported", f"they are missing; {_WINDOWS_THERE_ARE}")
     joined = tuple(replace(i, range_us=s.range_us) for s in sources for i in s.inputs)
     for source in sources:
         if source.range_us is None and isinstance(source.node, exp.Table | exp.Subquery):
@@ -51,7 +58,8 @@ def _single(source: ScopedInput, kind: str, problems: Problems) -> Window | None
     if kind == PLAIN and source.range_us is not None:
         message = "a window does nothing here: nothing is joined or aggregated"
         problems.add(source.node, message, "leave it out, or add an aggregate such as count(*)")
-    return Window(source.range_us, source.slide_us or source.range_us) if source.range_us else None
+    slide_us = SESSION if source.is_session else source.slide_us or source.range_us
+    return Window(source.range_us, slide_us or SESSION) if source.range_us else None
 
 
 def _over_join(sources: list[ScopedInput], kind: str, problems: Problems) -> Window | None:

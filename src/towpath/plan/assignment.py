@@ -36,6 +36,7 @@ from towpath.plan.templates import Probe, Template, numbered, template_of
 from towpath.schema import Type, internal
 
 Row = dict[str, Value | None]
+START = "start"
 NOBODY = -1  # the fragment of no query
 
 
@@ -210,11 +211,16 @@ def log_columns(pipeline: Pipeline, template: Template) -> Iterator[str]:
     for output in pipeline.outputs:
         match output.kind:
             case "window_start":
-                yield "_born"
+                yield window_start(pipeline.window)
             case "window_end":
                 yield "_time"
             case _:
                 yield places[item_of(output)]
+
+
+def window_start(window: Window | None) -> str:
+    """The results log's column with the beginning of a window. A session is born a gap before its first tuple."""
+    return START if window is not None and window.is_session else "_born"
 
 
 def output_places(pipeline: Pipeline, template: Template) -> dict[Item, str]:

@@ -131,7 +131,8 @@ class Layout:
 
 def fits(pipeline: Pipeline) -> bool:
     """Whether a universal carrier can run a pipeline."""
-    return has_columns(pipeline) and not has_long_pattern(pipeline)
+    is_session = pipeline.window is not None and pipeline.window.is_session
+    return not is_session and has_columns(pipeline) and not has_long_pattern(pipeline)
 
 
 def has_long_pattern(pipeline: Pipeline) -> bool:

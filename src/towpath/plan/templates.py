@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from towpath.lang.query import SESSIONS
 from towpath.plan import CarrierKinds
 from towpath.plan.boxes import Box
 from towpath.plan.join_class import reach
@@ -37,7 +38,7 @@ class Family:
     classes: tuple[tuple[tuple[str, str], ...], ...]
     times: tuple[str, ...]
     keys: tuple[tuple[ColumnRef, ColumnRef], ...]
-    window: str  # "" | "tumbling" | "hopping"; of a universal family "" | ANY | ANY_WITH_TEXTS
+    window: str  # "" | "tumbling" | "hopping" | "session"; of a universal family "" | ANY | ANY_WITH_TEXTS
     reach_us: int  # upper bound of the join windows in this family, 0 without a join and where windows are data
     universal: bool = False  # shapes are data, too
     ranked: bool = False  # whether the first rows of its windows are chosen
@@ -139,7 +140,7 @@ def universal(template: Template) -> Template | None:
     """The same for what all pipelines of a narrow template have in common."""
     family = template.family
     pipeline = _some_pipeline(template)
-    if not has_columns(pipeline):
+    if family.window == SESSIONS or not has_columns(pipeline):
         return None
     window = (ANY_WITH_TEXTS if merges_texts(pipeline) else ANY) if family.window else ""
     made = Family(family.classes, family.times, (), window, 0, universal=True, ranked=family.ranked)

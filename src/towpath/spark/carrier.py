@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from towpath.lang import infer
-from towpath.lang.query import RANK, WINDOW
-from towpath.plan.assignment import input_column, name, switch, widened
+from towpath.lang.query import RANK, SESSIONS, WINDOW
+from towpath.plan.assignment import START, input_column, name, switch, widened
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Slot
 from towpath.plan.ranking import RANKING
@@ -194,18 +194,20 @@ class _CarrierQuery:
             "_fragment",
             "w_range",
             *constants,
-            self._window_end().alias("_end"),
+            (self._latest() if self._is_session else self._window_end()).alias("_end"),
             *(F.when(self._uses("groups", n), plain(n, s)).alias(f"g{n}") for n, s in enumerate(template.groups)),
             *(column.alias(f"v{n}") for n, column in arguments.items()),
         )
         # A fragment's constants are part of the key: they are the same for all its rows, and the result needs them
         # after the fragment has left the table.
-        event = F.timestamp_micros(F.col("_end") + F.lit(BEFORE_1970_US)).alias("_time", metadata=EVENT_TIME)
+        event = F.timestamp_micros(F.col("_end") + F.lit(BEFORE_1970_US + self._shift)).alias(
+            "_time", metadata=EVENT_TIME
+        )
         groups = [f"g{n}" for n in range(len(template.groups))]
         kept = ["_fragment", "w_range", *constants, *groups]
         aggregated = (
             tagged.select(event, *kept, *(f"v{n}" for n in arguments))
-            .groupBy("_time", *kept)
+            .groupBy(self._session() if self._is_session else "_time", *kept)
             .agg(
                 # Spark wants at least one, and GROUP BY alone has none.
                 F.count(F.lit(1)).alias("_rows"),
@@ -216,10 +218,7 @@ class _CarrierQuery:
 
     def _after_aggregate(self, aggregated: DataFrame) -> DataFrame:
         template = self._template
-        end = F.unix_micros("_time") - F.lit(BEFORE_1970_US)
-        rows = aggregated.withColumns(
-            {"_born": F.timestamp_micros(end - F.col("w_range")), "_time": F.timestamp_micros(end)}
-        )
+        rows = aggregated.withColumns(self._times())
         having = self._compiler("h", after=True)
         for n, slot in enumerate(template.having):
             rows = rows.where(~self._still_uses("having", n) | F.coalesce(having(n, slot), F.lit(False)))
@@ -229,6 +228,7 @@ class _CarrierQuery:
             "_time",
             "_born",
             *(_typed(f"g{n}", s) for n, s in enumerate(template.groups)),
+            *([START] if self._is_session else []),
             *(_typed(f"a{n}", s) for n, s in enumerate(template.aggregates)),
             *(
                 F.when(self._still_uses("computed", n), computed(n, s)).cast(s.type.value).alias(f"x{n}")
@@ -246,6 +246,34 @@ class _CarrierQuery:
         kept |= {f"{prefix}{n}": s.type for prefix, part in slots.items() for n, s in enumerate(part)}
         # A window's rows have to be together.
         return outputs.repartition("_fragment", "_time").mapInArrow(first_rows, ddl({**kept, RANK: Type.BIGINT}))
+
+    @property
+    def _is_session(self) -> bool:
+        return self._template.family.window == SESSIONS
+
+    @property
+    def _shift(self) -> int:
+        """Microseconds by which sessions are later than their tuples: a tuple that may still come at the end of one, when
+        event time is there, is to find it."""
+        return 1 if self._is_session else 0
+
+    def _session(self) -> Column:
+        """Spark joins sessions that touch, so tuples that are exactly the gap apart are of one."""
+        gap = F.make_interval(secs=(F.col("w_range").cast("decimal(18,0)") / F.lit(1_000_000)).cast("decimal(18,6)"))
+        return F.session_window("_time", gap).alias("_session")
+
+    def _times(self) -> dict[str, Column]:
+        """When a window was born, began and ended."""
+        if not self._is_session:
+            end = F.unix_micros("_time") - F.lit(BEFORE_1970_US)
+            return {"_born": F.timestamp_micros(end - F.col("w_range")), "_time": F.timestamp_micros(end)}
+        start, end = (F.unix_micros(f"_session.{n}") - F.lit(BEFORE_1970_US + self._shift) for n in ("start", "end"))
+        # Who has not seen the gap before the first tuple does not know that it is the first.
+        return {
+            "_born": F.timestamp_micros(start - F.col("w_range")),
+            START: F.timestamp_micros(start),
+            "_time": F.timestamp_micros(end),
+        }
 
     def _window_end(self) -> Column:
         """The end of the window, or of each window, that holds the row's time. Windows are aligned to the epoch."""
@@ -303,7 +331,7 @@ class _CarrierQuery:
         if after:
             known = {Grouped(this=s.expr.copy()): F.col(f"g{n}") for n, s in enumerate(self._template.groups)}
             known |= {s.expr: F.col(f"a{n}") for n, s in enumerate(self._template.aggregates)}
-        return TemplateCompiler(self._types, prefix, known)
+        return TemplateCompiler(self._types, prefix, known, START if self._is_session else "_born")
 
 
 def _typed(column: str, slot: Slot) -> Column:
@@ -317,7 +345,10 @@ class TemplateCompiler:
     Constants are the columns `<prefix><slot>_p<k>` of the assignment table.
     """
 
-    def __init__(self, types: dict[ColumnRef, Type], prefix: str, known: dict[exp.Expression, Column]) -> None:
+    def __init__(
+        self, types: dict[ColumnRef, Type], prefix: str, known: dict[exp.Expression, Column], start: str = "_born"
+    ) -> None:
+        self._start = start
         self._types = types
         self._prefix = prefix
         self._known = known
@@ -330,7 +361,7 @@ class TemplateCompiler:
                 return F.col(f"{self._prefix}{n}_p{node.name}")
             if isinstance(node, exp.Column):
                 if node.table == WINDOW:
-                    return F.col("_born" if node.name == "window_start" else "_time")
+                    return F.col(self._start if node.name == "window_start" else "_time")
                 return F.col(input_column(node.table, node.name))
             return None
 

@@ -124,6 +124,7 @@ WINDOWS = (
     "[RANGE 3000 MS SLIDE 500 MS]",
     "[RANGE 1 MINUTE]",
 )
+SESSIONS = ("[SESSION 250 MS]", "[SESSION 1 SECOND]", "[SESSION 2 SECONDS]", "[SESSION 5 SECONDS]")
 JOINED_WINDOWS = ("[RANGE 1 SECOND]", "[RANGE 2 SECONDS SLIDE 1 SECOND]", "[RANGE 3 SECONDS]")
 
 Columns = Sequence[tuple[str, Type]]  # the text of a column, such as @0.price, and its type
@@ -158,6 +159,11 @@ def random_shape_of_first_rows(rng: Random, catalog: Catalog) -> Shape:
     return rng.choice((_first_tuples, _first_tuples, _first_groups, _first_groups, _first_pairs, _filter_of_first))(
         rng, catalog
     )
+
+
+def random_shape_of_sessions(rng: Random, catalog: Catalog) -> Shape:
+    """Sessions of streams and of what windows give, and windows beside them."""
+    return rng.choice((_sessions, _sessions, _sessions, _sessions_of_view, _aggregate))(rng, catalog)
 
 
 def random_shape_over_tables(rng: Random, catalog: Catalog, tables: Catalog) -> Shape:
@@ -296,6 +302,18 @@ def _first(rng: Random, select: SelectShape, values: Sequence[str], shown: bool 
     rank = f"{rng.choice(RANKS)}() OVER ({partition}ORDER BY {', '.join(keys)})"
     items = (*select.items, rank) if shown and rng.random() < 0.5 else select.items
     return replace(select, items=items, first=f"QUALIFY {rank} <= $small")
+
+
+def _sessions(rng: Random, catalog: Catalog) -> Shape:
+    stream = _random_stream(rng, catalog)
+    columns = _columns_of(stream, 0)
+    inputs = (InputShape(stream.name, rng.choice(SESSIONS)),)
+    return Shape((_grouped(rng, columns, inputs, conditions=_conditions(rng, columns, rng.randint(0, 2))),))
+
+
+def _sessions_of_view(rng: Random, catalog: Catalog) -> Shape:
+    view, types = _view(rng, _random_stream(rng, catalog))
+    return Shape((_grouped(rng, _columns_of_view(types, 0), (InputShape(view, rng.choice(SESSIONS)),)),))
 
 
 def _filter(rng: Random, catalog: Catalog) -> Shape:
