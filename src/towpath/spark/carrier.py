@@ -253,8 +253,10 @@ class _CarrierQuery:
 
     @property
     def _shift(self) -> int:
-        """Microseconds by which sessions are later than their tuples: a tuple that may still come at the end of one, when
-        event time is there, is to find it."""
+        """Microseconds by which sessions are later than their tuples.
+
+        A tuple that may still come at the end of one, when event time is there, is to find it.
+        """
         return 1 if self._is_session else 0
 
     def _session(self) -> Column:
