@@ -90,11 +90,12 @@ class _TopReader:
     def _first(self, condition: exp.Expr) -> _First | None:
         """`row_number() OVER (...) <= n`, in any of the ways to say it."""
         if isinstance(condition, exp.Between):
-            window, low = self._ranking(condition.this), whole_number(condition.args["low"])  # type: ignore[arg-type]
+            window, low = self._ranking(condition.this), whole_number(condition.args["low"])
             return _First(window, condition.args["high"], 0) if window and low == 1 else None
         if not isinstance(condition, exp.LTE | exp.LT | exp.GTE | exp.GT | exp.EQ):
             return None
-        kind, left, right = type(condition), condition.this, condition.expression
+        kind: type[exp.Expr] = type(condition)
+        left, right = condition.this, condition.expression
         window = self._ranking(left)
         if window is None:
             kind, window, right = _FLIPPED.get(kind, exp.Expression), self._ranking(right), left
@@ -144,7 +145,7 @@ class _TopReader:
         return expr
 
     def _most(self, node: exp.Expr, less: int, what: str) -> int | None:
-        number = whole_number(node)  # type: ignore[arg-type]
+        number = whole_number(node)
         if number is None or not 1 <= number - less <= MOST_FIRST:
             self._problems.add(node, f"{what} has to be a whole number from {1 + less} to {MOST_FIRST + less:,}")
             return None

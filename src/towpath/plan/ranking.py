@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from towpath.lang.query import RankFunction
 from towpath.plan.pipeline import Output, Pipeline
@@ -28,9 +29,11 @@ class RankedBy:
 
 
 def load(text: str) -> RankedBy:
-    data = json.loads(text)
-    order = tuple(tuple(key) for key in data.pop("order"))
-    return RankedBy(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}, order=order)
+    data: dict[str, Any] = json.loads(text)
+    for key in ("partition", "ties"):
+        data[key] = tuple(data[key])
+    data["order"] = tuple(map(tuple, data["order"]))
+    return RankedBy(**data)
 
 
 def ranked_by(pipeline: Pipeline, places: Mapping[Item, str]) -> RankedBy:

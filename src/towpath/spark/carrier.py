@@ -228,13 +228,13 @@ class _CarrierQuery:
             "_time",
             "_born",
             *(_typed(f"g{n}", s) for n, s in enumerate(template.groups)),
-            *([START] if self._is_session else []),
+            *([F.col(START)] if self._is_session else []),
             *(_typed(f"a{n}", s) for n, s in enumerate(template.aggregates)),
             *(
                 F.when(self._still_uses("computed", n), computed(n, s)).cast(s.type.value).alias(f"x{n}")
                 for n, s in enumerate(template.computed)
             ),
-            *([F.lit(None).cast("bigint").alias(RANK), RANKING] if template.family.ranked else []),
+            *([F.lit(None).cast("bigint").alias(RANK), F.col(RANKING)] if template.family.ranked else []),
         )
         return self._first_rows(outputs) if template.family.ranked else outputs
 

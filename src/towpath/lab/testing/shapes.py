@@ -137,6 +137,6 @@ def _fill(select: SelectShape, rng: Random) -> SelectShape:
         filled(select.conditions),
         filled(select.group_by),
         filled(select.having),
-        *filled([select.first]),
+        filled([select.first])[0],
         select.shown,
     )
