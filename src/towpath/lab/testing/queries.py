@@ -162,8 +162,8 @@ def random_shape_of_first_rows(rng: Random, catalog: Catalog) -> Shape:
 
 
 def random_shape_of_sessions(rng: Random, catalog: Catalog) -> Shape:
-    """Sessions of streams and of what windows give, and windows beside them."""
-    return rng.choice((_sessions, _sessions, _sessions, _sessions_of_view, _aggregate))(rng, catalog)
+    """Sessions of streams and of what windows give, and windows beside them; some with aggregates that go by an order."""
+    return rng.choice((_sessions, _sessions, _sessions, _sessions_of_view, _ordered))(rng, catalog)
 
 
 def random_shape_over_tables(rng: Random, catalog: Catalog, tables: Catalog) -> Shape:
@@ -308,7 +308,14 @@ def _sessions(rng: Random, catalog: Catalog) -> Shape:
     stream = _random_stream(rng, catalog)
     columns = _columns_of(stream, 0)
     inputs = (InputShape(stream.name, rng.choice(SESSIONS)),)
-    return Shape((_grouped(rng, columns, inputs, conditions=_conditions(rng, columns, rng.randint(0, 2))),))
+    select = _grouped(rng, columns, inputs, conditions=_conditions(rng, columns, rng.randint(0, 2)))
+    return Shape((_with_order(rng, select, columns) if rng.random() < 0.3 else select,))
+
+
+def _ordered(rng: Random, catalog: Catalog) -> Shape:
+    stream = _random_stream(rng, catalog)
+    columns = _columns_of(stream, 0)
+    return Shape((_with_order(rng, _grouped(rng, columns, (InputShape(stream.name, rng.choice(WINDOWS)),)), columns),))
 
 
 def _sessions_of_view(rng: Random, catalog: Catalog) -> Shape:
@@ -430,10 +437,15 @@ def _aggregate_call(rng: Random, columns: Columns) -> str:
     calls: tuple[str, ...] = COUNTS
     calls += EXTREMES if type_ is not Type.BOOLEAN else ()
     calls += NUMERIC if type_.numeric else ()
-    if rng.random() < 0.1:
-        calls = BY_TIME + BY_OTHER + (QUANTILES if type_.numeric else TEXTS if type_ is Type.STRING else ())
-    other = rng.choice([name for name, other_type in columns if other_type is not Type.BOOLEAN] or [text])
-    return rng.choice(calls).format(c=text, o=other)
+    return rng.choice(calls).format(c=text)
+
+
+def _with_order(rng: Random, select: SelectShape, columns: Columns) -> SelectShape:
+    """With an aggregate that goes by an order."""
+    text, type_ = rng.choice(columns)
+    other = rng.choice([name for name, other_type in columns if other_type is not Type.BOOLEAN])
+    calls = BY_TIME + BY_OTHER + (QUANTILES if type_.numeric else TEXTS if type_ is Type.STRING else ())
+    return replace(select, items=(*select.items, rng.choice(calls).format(c=text, o=other)))
 
 
 def _items(rng: Random, columns: Columns, computed: bool = True) -> tuple[str, ...]:
