@@ -375,12 +375,12 @@ def _of_extreme(descending: bool) -> Rule:
 
 
 def _quantile(render: Renderer, node: exp.Quantile) -> str:
-    """Between two values as much of each as the place is near to it."""
+    """Between two values as far from the lower one as the place is."""
     value, share = render(node.this), f"CAST('{node.args['quantile'].name}' AS DOUBLE)"
     values = f"list_sort(list(CAST({value} AS DOUBLE)) FILTER (WHERE {value} IS NOT NULL))"
     place = f"((len(v) - 1) * {share})"
     low, high = f"v[CAST(floor({place}) AS BIGINT) + 1]", f"v[CAST(ceil({place}) AS BIGINT) + 1]"
-    between = f"(ceil({place}) - {place}) * {low} + ({place} - floor({place})) * {high}"
+    between = f"{low} + ({high} - {low}) * ({place} - floor({place}))"
     return _let(values, f"CASE WHEN {low} = {high} THEN {low} ELSE {between} END")
 
 
