@@ -162,7 +162,7 @@ def random_shape_of_first_rows(rng: Random, catalog: Catalog) -> Shape:
 
 
 def random_shape_of_sessions(rng: Random, catalog: Catalog) -> Shape:
-    """Sessions of streams and of what windows give, and windows beside them; some with aggregates that go by an order."""
+    """Sessions of streams and of what windows give, and windows beside them; some aggregates go by an order."""
     return rng.choice((_sessions, _sessions, _sessions, _sessions_of_view, _ordered))(rng, catalog)
 
 
