@@ -121,7 +121,7 @@ class Window:
     def last_end_us(self, reached_us: int) -> int:
         """The end of the last window that a tuple of this time falls into."""
         if self.is_session:
-            return reached_us + self.range_us + 1  # a tuple at its end is still part of it
+            return reached_us + self.range_us + MILLISECOND  # a tuple at its end is still part of it
         return reached_us // self.slide_us * self.slide_us + self.range_us
 
 

@@ -211,6 +211,7 @@ class _CarrierQuery:
             .agg(
                 # Spark wants at least one, and GROUP BY alone has none.
                 F.count(F.lit(1)).alias("_rows"),
+                *self._bounds(),
                 *(self._aggregate(n, s).alias(f"a{n}") for n, s in enumerate(template.aggregates)),
             )
         )
@@ -264,17 +265,26 @@ class _CarrierQuery:
         gap = F.make_interval(secs=(F.col("w_range").cast("decimal(18,0)") / F.lit(1_000_000)).cast("decimal(18,6)"))
         return F.session_window("_time", gap).alias("_session")
 
+    def _bounds(self) -> list[Column]:
+        """When a session began and ended, as aggregates.
+
+        The bounds that Spark has are part of the key: a condition on those it would ask of each tuple by itself,
+        before it has joined the sessions.
+        """
+        us = F.unix_micros("_time")
+        return [F.min(us).alias("_first"), F.max(us).alias("_last")] if self._is_session else []
+
     def _times(self) -> dict[str, Column]:
         """When a window was born, began and ended."""
         if not self._is_session:
             end = F.unix_micros("_time") - F.lit(BEFORE_1970_US)
             return {"_born": F.timestamp_micros(end - F.col("w_range")), "_time": F.timestamp_micros(end)}
-        start, end = (F.unix_micros(f"_session.{n}") - F.lit(BEFORE_1970_US + self._shift) for n in ("start", "end"))
+        first, last = (F.col(name) - F.lit(BEFORE_1970_US + self._shift) for name in ("_first", "_last"))
         # Who has not seen the gap before the first tuple does not know that it is the first.
         return {
-            "_born": F.timestamp_micros(start - F.col("w_range")),
-            START: F.timestamp_micros(start),
-            "_time": F.timestamp_micros(end),
+            "_born": F.timestamp_micros(first - F.col("w_range")),
+            START: F.timestamp_micros(first),
+            "_time": F.timestamp_micros(last + F.col("w_range")),
         }
 
     def _window_end(self) -> Column:
