@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
+from towpath.lang.aggregates import StringAgg
 from towpath.lang.functions import Log10
 from towpath.lang.texts import SplitIndex
 
@@ -22,7 +23,7 @@ class Grouped(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
-NODES = {node.__name__: node for node in (Grouped, Log10, SplitIndex)}  # those that are not sqlglot's own
+NODES = {node.__name__: node for node in (Grouped, Log10, SplitIndex, StringAgg)}  # those that are not sqlglot's own
 
 
 def dump_tree(node: Any) -> Any:
