@@ -157,8 +157,10 @@ def random_cuttable_shape(rng: Random, catalog: Catalog) -> Shape:
 
 def random_shape_over_views(rng: Random, catalog: Catalog) -> Shape:
     """What is computed of windows: filtered, computed of once more, or joined with its stream or with other windows."""
-    kinds = (_filter_of_view, _aggregate_of_view, _aggregate_of_view, _join_with_view, _join_of_views)
-    return rng.choice(kinds)(rng, catalog)
+    joins = (_join_with_view, _join_of_views)
+    return rng.choice((_filter_of_view, _aggregate_of_view, _aggregate_of_view, _sessions_of_view, *joins))(
+        rng, catalog
+    )
 
 
 def random_shape_of_first_rows(rng: Random, catalog: Catalog) -> Shape:
@@ -169,8 +171,8 @@ def random_shape_of_first_rows(rng: Random, catalog: Catalog) -> Shape:
 
 
 def random_shape_of_sessions(rng: Random, catalog: Catalog) -> Shape:
-    """Sessions of streams and of what windows give, and windows beside them; some aggregates go by an order."""
-    return rng.choice((_sessions, _sessions, _sessions, _sessions_of_view, _ordered))(rng, catalog)
+    """Sessions, and windows beside them; some aggregates go by an order."""
+    return rng.choice((_sessions, _sessions, _sessions, _ordered))(rng, catalog)
 
 
 def random_shape_over_tables(rng: Random, catalog: Catalog, tables: Catalog) -> Shape:
