@@ -47,8 +47,8 @@ test-live: setup ## Run the tests with Spark Connect endpoints, Kafka and the se
 test-chaos: setup ## Run jobs while nodes and controllers are killed, paused and starved (TOWPATH_CHAOS=200 schedules)
 	@$(WITH_JAVA) $(BIN)/python -m pytest -m chaos --timeout=600
 
-# Playwright is not among what `make setup` installs: 40 MB that only these tests need.
-test-console: setup ## Run the tests of the web console in a browser; installs Playwright and Chromium. Pictures: build/console
+# Playwright and Schemathesis are not among what `make setup` installs: only these tests need them.
+test-console: setup ## Run the tests of the web console in a browser; installs Playwright, Schemathesis and Chromium. Pictures: build/console
 	@scripts/console.sh packages
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) --editable '.[browser]'
 	@chromium="$$(scripts/chromium.sh)" && export TOWPATH_CHROMIUM="$$chromium" && \

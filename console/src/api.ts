@@ -64,6 +64,8 @@ export interface QueryRow {
   shared_with: number;
   rate: number | null;
   delay_s: number | null;
+  pr: number | null;
+  cost: number | null; // the part of the time that it takes, about
 }
 
 export interface QueryPage {
@@ -120,6 +122,7 @@ export interface CarrierLook {
   trigger_s: number | null;
   load: number | null;
   delay_s: number | null;
+  pr: number | null;
   late: number;
   event_us: number | null;
 }
@@ -210,4 +213,83 @@ export interface Results {
   numbers: boolean[];
   rows: (string | number | boolean | null)[][];
   more: boolean;
+}
+
+export interface PlannerLook {
+  name: string;
+  help: string;
+  objective: string | null;
+  missing: string; // what it needs to run here; empty: nothing
+}
+
+export interface MetricLook {
+  name: string;
+  unit: string;
+  better: "lower" | "higher";
+  meaning: string;
+}
+
+export interface Planners {
+  planners: PlannerLook[];
+  metrics: MetricLook[];
+  limit_s: number;
+  most_moves: number;
+}
+
+export type MetricValue = number | "unbounded" | null;
+
+export interface PlannedMove {
+  fragment: string;
+  query: string;
+  source: string;
+  target: string;
+}
+
+export interface Plan {
+  planner: string;
+  measured_us: number;
+  fragments: number;
+  moves: number;
+  first: PlannedMove[]; // as many of the moves as are begun together
+  metrics: Record<string, { now: MetricValue; then: MetricValue }>;
+  too_full: string[];
+  seconds: number;
+}
+
+export interface Applied {
+  begun: number;
+  staying: { fragment: string; reason: string }[];
+}
+
+export interface Spot {
+  fragment: number;
+  carrier: string;
+}
+
+/** An entry of the history, with what it changed of where things are. */
+export interface Step extends HistoryEntry {
+  came: Spot[];
+  went: Spot[];
+  queries: string[]; // of a fragment that moves, those that went with it
+  taken: { carrier: string; source: string; target: string } | null;
+}
+
+export interface ReplayPage {
+  steps: Step[]; // the oldest first
+  older: boolean;
+}
+
+export interface PastCarrier {
+  id: string;
+  node: string;
+  kind: string;
+  carriers: string;
+  streams: string[];
+}
+
+/** What there was when the newest entry was written. */
+export interface Standing {
+  newest: number;
+  carriers: PastCarrier[];
+  fragments: [fragment: number, carrier: string, query: string][];
 }

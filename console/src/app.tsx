@@ -9,14 +9,20 @@ import { SessionContext } from "./session";
 import { HistoryPage } from "./pages/history";
 import { Login } from "./pages/login";
 import { MapPage } from "./pages/map";
+import { PlanPage } from "./pages/plan";
 import { QueriesPage } from "./pages/queries";
+import { ReplayPage } from "./pages/replay";
 import { SubmitPage } from "./pages/submit";
 
 const PAGES: { page: string; title: string; icon: IconName }[] = [
   { page: "queries", title: "Queries", icon: "list" },
   { page: "map", title: "Map", icon: "map" },
+  { page: "plan", title: "Plan", icon: "scales" },
   { page: "history", title: "History", icon: "clock" },
 ];
+
+/** Pages that are reached from another one. */
+const BELOW: Record<string, string> = { new: "queries", replay: "history" };
 
 export function App() {
   const [session, setSession] = useState<Session | null | "unknown">("unknown"); // null: nobody is logged in
@@ -44,10 +50,10 @@ export function App() {
 
 function Shell({ session, leave }: { session: Session; leave: () => void }) {
   const place = usePlace();
-  const shown = place.page === "new" ? "queries" : place.page;
+  const shown = BELOW[place.page] ?? place.page;
   const title = PAGES.find(({ page }) => page === shown)?.title ?? "Queries";
   useEffect(() => {
-    document.title = `${place.name || title} · ${session.job} · towpath`;
+    document.title = `${(place.page !== "replay" && place.name) || title} · ${session.job} · towpath`;
   }, [place.name, title, session.job]);
   return (
     <div class="shell">
@@ -87,6 +93,10 @@ function Shell({ session, leave }: { session: Session; leave: () => void }) {
         <Figures />
         {place.page === "map" ? (
           <MapPage />
+        ) : place.page === "plan" ? (
+          <PlanPage />
+        ) : place.page === "replay" ? (
+          <ReplayPage key={place.name} from={place.name} />
         ) : place.page === "history" ? (
           <HistoryPage name={place.name} />
         ) : place.page === "new" ? (

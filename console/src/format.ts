@@ -30,6 +30,23 @@ export function percent(value: number | null): string {
   return value === null ? NOTHING : `${Math.round(value * 100)}%`;
 }
 
+/** A part of the time, as it is taken of each second. */
+export function cost(share: number | null): string {
+  if (share === null) return NOTHING;
+  if (share >= 0.9995) return `${share.toFixed(2)} s/s`;
+  const ms = share * 1000;
+  return `${ms >= 10 ? Math.round(ms) : ms >= 0.095 ? ms.toFixed(1) : ms.toFixed(2)} ms/s`;
+}
+
+/** A ratio, a load, a rate: whatever planners are compared by. */
+export function figure(value: number | "unbounded" | null): string {
+  if (value === null) return NOTHING;
+  if (value === "unbounded") return "∞";
+  const size = Math.abs(value);
+  if (size >= 1e6 || (size > 0 && size < 1e-3)) return value.toExponential(1).replace("e+", "e");
+  return size >= 1000 || Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(3)));
+}
+
 export function bytes(value: number): string {
   if (value >= 1e6) return `${(value / 1e6).toFixed(1)} MB`;
   return value >= 1e3 ? `${(value / 1e3).toFixed(1)} kB` : `${Math.round(value)} B`;

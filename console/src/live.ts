@@ -21,6 +21,7 @@ export interface Series {
   results: number[];
   trigger: number[];
   loads: Record<string, number[]>; // by node
+  carriers: Record<string, { loads: number[]; delays: number[] }>;
 }
 
 const KEPT = 120;
@@ -36,7 +37,7 @@ const live: Live = {
   history: { newest: 0 },
   queries: { version: 0, count: 0 },
   connection: "connecting",
-  series: { rows: [], results: [], trigger: [], loads: {} },
+  series: { rows: [], results: [], trigger: [], loads: {}, carriers: {} },
 };
 const listeners = new Map<keyof Live, Set<() => void>>();
 let source: EventSource | null = null;
@@ -95,12 +96,18 @@ export function disconnect(): void {
 function take(sections: Partial<Live>): void {
   for (const [key, value] of Object.entries(sections)) set(key as keyof Live, value as never);
   if (sections.figures) {
-    const { rows, results, trigger, loads } = live.series;
+    const { rows, results, trigger, loads, carriers } = live.series;
+    const grown = (values: number[] | undefined, value: number | null) => [...(values ?? []), value ?? 0].slice(-KEPT);
     set("series", {
-      rows: [...rows, sections.figures.rows_per_s].slice(-KEPT),
-      results: [...results, sections.figures.results_per_s].slice(-KEPT),
-      trigger: [...trigger, sections.figures.trigger_s ?? 0].slice(-KEPT),
-      loads: Object.fromEntries(live.nodes.map(({ name, load }) => [name, [...(loads[name] ?? []), load ?? 0].slice(-KEPT)])),
+      rows: grown(rows, sections.figures.rows_per_s),
+      results: grown(results, sections.figures.results_per_s),
+      trigger: grown(trigger, sections.figures.trigger_s),
+      loads: Object.fromEntries(live.nodes.map(({ name, load }) => [name, grown(loads[name], load)])),
+      carriers: Object.fromEntries(
+        live.carriers
+          .filter(({ runs }) => runs)
+          .map(({ id, load, delay_s }) => [id, { loads: grown(carriers[id]?.loads, load), delays: grown(carriers[id]?.delays, delay_s) }]),
+      ),
     });
   }
 }

@@ -15,6 +15,7 @@ TowpathError                what a user may see: one message, no stack trace
 ├── NodeRefused             a node cannot take a query, or cannot be drained
 ├── ServiceError            no service answers for a job, or it cannot do what is asked now
 ├── MissingPackageError     a package that an extra of towpath brings is not installed
+├── NothingMeasured         what a planner would do is asked of a job that nothing is known of yet
 ├── UnknownQueryError       a name that no query has
 ├── UnknownNameError        a name that no planner, policy, experiment or stream has
 ├── RuntimeFailure          Spark stopped a carrier, or could not be started
@@ -25,6 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+HINT = "\n    -> "  # between what is wrong and what to do
 
 
 class TowpathError(Exception):
@@ -109,7 +112,11 @@ class MissingPackageError(TowpathError):
     def __init__(self, message: str, hint: str) -> None:
         self.message = message
         self.hint = hint
-        super().__init__(f"{message}\n    -> {hint}")
+        super().__init__(f"{message}{HINT}{hint}")
+
+
+class NothingMeasured(TowpathError):
+    pass
 
 
 class UnknownQueryError(TowpathError):

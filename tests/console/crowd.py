@@ -12,19 +12,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from towpath import job as jobs
+from towpath.api.autopilot import local_nodes, loop_of
 from towpath.api.monitor import Monitor
 from towpath.api.running import Towpath
+from towpath.api.steering import policy_of, topology_of
+from towpath.config.nodes import ConnectNode
 from towpath.console.console import Console
 from towpath.console.look import JobLookout
+from towpath.control.act import loop as loops
 from towpath.control.act.engine import Engine
 from towpath.control.act.housekeeping import Housekeeper
+from towpath.control.act.loop import Loop
 from towpath.control.act.self_monitor import SelfMonitor
 from towpath.control.journal.journal import Journal
+from towpath.job import Job
 from towpath.plan.assignment import TableChange
 from towpath.plan.templates import Template
-from towpath.runtime.carriers import BatchDone, CarrierEvent
+from towpath.runtime.carriers import BatchDone, CarrierEvent, Runtime
 from towpath.runtime.fake import FakeNode
 from towpath.service import service_file
 from towpath.service.messages import Submit
@@ -93,14 +100,15 @@ class PlayedNode(FakeNode):
         )
 
 
-def job_file(folder: Path, nodes: Sequence[str]) -> Path:
+def job_file(folder: Path, nodes: Sequence[str], every: str) -> Path:
     streams = "\n".join(
         f"  {table}: {{source: {{type: auction, table: {table}, rate: 500, seed: 1, disorder: 2 seconds}}}}"
         for table in ("persons", "auctions", "bids")
     )
     named = "\n".join(f"  {node}: {{type: embedded, cores: 2}}" for node in nodes)
     file = folder / "market.yaml"
-    file.write_text(f"store: ./market.store\nstreams:\n{streams}\nnodes:\n{named}\n")
+    measured = f"control: {{policy: static, every: {every}, change_carriers: false}}\n" if every else ""
+    file.write_text(f"store: ./market.store\nstreams:\n{streams}\nnodes:\n{named}\n{measured}")
     return file
 
 
@@ -134,15 +142,20 @@ MIXED = {
 
 
 @contextmanager
-def crowd(folder: Path, queries: dict[str, dict[str, str]] | None = None, port: int = 0) -> Iterator[Served]:
-    """A service on a job of two nodes, in a thread of its own as the loop that runs a job is."""
+def crowd(
+    folder: Path, queries: dict[str, dict[str, str]] | None = None, port: int = 0, *, every: str = ""
+) -> Iterator[Served]:
+    """A service on a job of two nodes, in a thread of its own as the loop that runs a job is.
+
+    `every`: how often it is measured for planners; never without.
+    """
     stopped, ready = threading.Event(), threading.Event()
     failed: list[BaseException] = []
 
     def run() -> None:
         try:
             with ExitStack() as stack:
-                _serve(stack, folder, queries or {}, port, stopped, ready)
+                _serve(stack, folder, queries or {}, port, every, stopped, ready)
         except BaseException as error:
             failed.append(error)
         finally:
@@ -177,15 +190,17 @@ def _serve(
     folder: Path,
     queries: dict[str, dict[str, str]],
     port: int,
+    every: str,
     stopped: threading.Event,
     ready: threading.Event,
 ) -> None:
     nodes = _nodes[folder] = {"left": PlayedNode(seconds=0.5), "right": PlayedNode(rows=150, seconds=0.12)}
-    job = jobs.load(job_file(folder, list(nodes)))
+    job = jobs.load(job_file(folder, list(nodes), every))
     store = Store(job.store)
     journal = Journal(store.journal)  # belongs to this thread, as the engine does
     engine = stack.enter_context(Engine(store, journal, nodes, job.catalog))
-    running = Towpath(job, stack.pop_all(), engine, Housekeeper(store, None), SelfMonitor(folder))
+    loop = _measuring(stack, job, engine) if every else None
+    running = Towpath(job, stack.pop_all(), engine, Housekeeper(store, None), SelfMonitor(folder), loop)
     monitor = Monitor(engine.controller, store)
     verbs = JobVerbs(running, monitor, store)
     known = engine.controller.queries.running
@@ -203,9 +218,24 @@ def _serve(
             ready.set()
 
 
+def _measuring(stack: ExitStack, job: Job, engine: Engine) -> Loop:
+    assert job.control is not None, "the job file has one"
+    stack.enter_context(patch.object(loops, "SAVE_EVERY_S", 1.0))
+    starter = local_nodes(job.control, job.store, connect)  # which has nothing to start
+    policy = policy_of(job, job.control)
+    loop = loop_of(job, job.control, policy, engine, starter, (), topology_of(job))
+    stack.callback(loop.close)
+    return loop
+
+
+def connect(name: str, _: ConnectNode) -> Runtime:
+    raise AssertionError(f"{name}: nobody scales")
+
+
 if __name__ == "__main__":
     where, size = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     where.mkdir(parents=True, exist_ok=True)
-    with crowd(where, MIXED | some_queries(size), int(sys.argv[3]) if len(sys.argv) > 3 else 8765) as served:
+    port = int(sys.argv[3]) if len(sys.argv) > 3 else 8765
+    with crowd(where, MIXED | some_queries(size), port, every="10 seconds") as served:
         print(f"{served.address}/#token={served.token}", flush=True)
         threading.Event().wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +24,12 @@ AXE = REPOSITORY / "console" / "node_modules" / "axe-core" / "axe.min.js"
 GOOD = "SELECT auction, max(price) AS best\nFROM bids [RANGE 10 SECONDS]\nGROUP BY auction"
 WRONG = "SELECT auction, pric\nFROM bids\nWHERE prize > 10"
 PAGES = {"queries": ".grid-row a", "queries/bids-per-channel": ".facts", "new": "#query-sql", "map": "canvas"}
-PAGES["history"] = ".entry"
+PAGES |= {"history": ".entry", "replay": ".log .entry", "plan": ".comparison tbody tr"}
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with crowd(tmp_path_factory.mktemp("crowd"), MIXED | some_queries(200)) as found:
+    with crowd(tmp_path_factory.mktemp("crowd"), MIXED | some_queries(200), every="1 second") as found:
         yield found
 
 
@@ -226,7 +227,7 @@ def test_it_goes_on_when_the_service_is_started_again(
 def test_ten_thousand_queries_stay_smooth(
     tmp_path: Path, open_page: Open, shot: Callable[..., None], record_property: Callable[[str, object], None]
 ) -> None:
-    with crowd(tmp_path, some_queries(10_000)) as served:
+    with crowd(tmp_path, some_queries(10_000), every="10 seconds") as served:
         page = open_page(served, token="")
         page.fill("#token", served.token)
         took = {"first view": timed(page, "document.querySelector('#token').form.requestSubmit()", "bids-00000")}
@@ -249,6 +250,17 @@ def test_ten_thousand_queries_stay_smooth(
         wait_until(page, "window.towpathMap?.where('node left')")
         page.wait_for_timeout(3000)
         shot(page, "ten-thousand-map")
+        page.goto(f"{served.address}/#/replay")
+        begun = time.perf_counter()
+        wait_until(page, "window.towpathMap?.where('node left') && document.querySelector('.log .entry')")
+        took["the history replayed"] = 1000 * (time.perf_counter() - begun)
+        page.goto(f"{served.address}/#/plan")
+        page.wait_for_selector(".comparison tbody tr")
+        begun = time.perf_counter()
+        page.click("[aria-label='Ask round_robin']")
+        page.wait_for_selector(".comparison button:has-text('round_robin')")
+        took["a plan"] = 1000 * (time.perf_counter() - begun)
+        shot(page, "ten-thousand-plan")
     for what, value in took.items():
         record_property(what, value)
         print(f"ten thousand queries, {what}: {value:,.0f} ms")
@@ -309,4 +321,4 @@ def test_a_page_fits_a_phone(served: Served, open_page: Open, shot: Callable[...
     page.wait_for_timeout(2500)
     shot(page, f"{place.split('/')[-1]}-phone")
     assert page.evaluate("document.scrollingElement.scrollWidth") == 390
-    assert re.search(r"Queries\s+Map\s+History", page.inner_text("nav"))
+    assert re.search(r"Queries\s+Map\s+Plan\s+History", page.inner_text("nav"))

@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.console, pytest.mark.timeout(900)]
 JOB = """
 store: ./sales.store
 trigger: 1 second
+control: {policy: static, every: 2 seconds, change_carriers: false}
 streams:
   bids: {source: {type: auction, table: bids, rate: 200, seed: 1, disorder: 1 second}}
 nodes:
@@ -118,3 +119,19 @@ def test_a_real_job(tmp_path: Path, open_page: Open, shot: Callable[..., None]) 
         page.wait_for_selector(".results tbody tr", timeout=PATIENCE_S * 1000)
         assert before > 0 and page.locator(".grid-row").count() == 2
         shot(page, "real-restarted")
+        page.goto(f"{served.address}/#/plan")  # of what was measured until the service stopped
+        page.click("[aria-label='Ask single']")
+        page.click(".comparison button:text-is('single')", timeout=PATIENCE_S * 1000)
+        page.wait_for_selector(".planned li:has-text('→')")
+        shot(page, "real-plan")
+        page.click("text=Apply")
+        page.click("dialog >> button:has-text('Move 1 fragment')")
+        page.wait_for_selector(".moves .move")
+        page.wait_for_selector(".moves .move", state="detached", timeout=PATIENCE_S * 1000)
+        with Client(served.address, served.token) as client:
+            assert len({node for query in client.queries() for node in query.nodes}) == 1
+        page.goto(f"{served.address}/#/replay")
+        page.wait_for_selector(".log .entry:has-text('single places it there')")
+        wait_until(page, "window.towpathMap?.shown")
+        page.wait_for_timeout(500)
+        shot(page, "real-replay")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from towpath.control.journal.journal import Journal
-from towpath.control.state.history import EventKind, event_text
+from towpath.control.state.history import EventKind, event_text, places_in
 from towpath.control.state.records import BEGINNING_US
 
 from .world import SECOND, World, submission
@@ -51,10 +51,20 @@ def test_a_move_is_reported_step_by_step_with_reason_and_fence(world: World) -> 
     assert [t.text for t in entry] == [
         "fragment 1 (q) sets out from a to b: asked for",
         f"fragment 1 has caught up on b; fence 1 at {fence}",
-        f"fragment 1 answers from b for what begins at {fence} or later, from a for the rest",
+        f"fragment 1 in carrier c0 on a answers for what begins before {fence}, "
+        "fragment 3 in carrier c2 on b for the rest",
         "fragment 1 is done on a; on b it is fragment 3",
     ]
     assert {t.nodes for t in entry} == {("a", "b")}
+
+
+def test_entries_say_where_fragments_were(world: World) -> None:
+    moved(world)
+    world.withdraw("q")
+    told = {entry.kind: places_in(entry.text) for entry in world.journal.history() if entry.query != "other"}
+    assert told[EventKind.SUBMITTED] == [(1, "c0", "a")]
+    assert told[EventKind.MOVE_PASSED] == [(1, "c0", "a"), (3, "c2", "b")]
+    assert told[EventKind.WITHDRAWN] == [(3, "c2", "b")]
 
 
 def test_a_query_and_the_fragments_that_answered_it(world: World) -> None:

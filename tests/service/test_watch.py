@@ -94,16 +94,19 @@ def test_who_cannot_wait_gets_a_look_of_their_own(tmp_path: Path) -> None:
 
 def test_a_look_that_takes_long_is_taken_seldom(tmp_path: Path, monkeypatch: Any) -> None:
     async def does(watch: Watch, lookout: PlayedLookout, clock: Clock) -> None:
-        seconds = iter([0.0, 1.0])  # before and after the look
+        seconds = iter([0.0, 0.5, 1.0, 2.0])  # before and after the looks at the job and at the queries
         monkeypatch.setattr("towpath.console.watch.time.perf_counter", lambda: next(seconds))
         await watch.queries()
-        clock.now += SHARE - 0.1
-        await watch.queries()
-        assert lookout.looks.count("queries") == 1
-        clock.now += 0.2
         monkeypatch.undo()
+        clock.now += SHARE / 2 - 0.1
         await watch.queries()
-        assert lookout.looks.count("queries") == 2
+        assert lookout.looks == ["job", "queries"]
+        clock.now += 0.2
+        await watch.queries()
+        assert lookout.looks == ["job", "queries", "job"]
+        clock.now += SHARE / 2
+        await watch.queries()
+        assert lookout.looks == ["job", "queries", "job", "job", "queries"]
 
     watched(tmp_path, does)
 

@@ -11,6 +11,7 @@ export interface Shown {
   ways: WayLook[];
   moves: MoveLook[];
   inside: CarrierFragments[];
+  past?: boolean; // of which no load and no rate is known
 }
 
 export interface Chosen {
@@ -175,7 +176,7 @@ function thickness(rowsPerS: number): number {
   return Math.min(9, 1.2 + Math.log10(1 + Math.max(0, rowsPerS)) * 1.5);
 }
 
-function elements({ streams, nodes, carriers, ways, moves, inside }: Shown, narrow: boolean, mayMove: boolean): ElementDefinition[] {
+function elements({ streams, nodes, carriers, ways, moves, inside, past }: Shown, narrow: boolean, mayMove: boolean): ElementDefinition[] {
   const shown = carriers.filter((carrier) => carrier.runs || carrier.fragments > 0);
   const within = new Map(inside.map((one) => [one.carrier, one]));
   const at = layout(streams, nodes, shown, within, narrow);
@@ -187,7 +188,8 @@ function elements({ streams, nodes, carriers, ways, moves, inside }: Shown, narr
     add(`stream ${stream.name}`, at.streams.get(stream.name)!, "stream", { label: `${stream.name}\n${rate(stream.rate)} rows/s` });
   }
   for (const node of nodes) {
-    const said = node.state === "open" ? (node.load === null ? "no load yet" : `load ${percent(node.load)}`) : node.state;
+    const load = node.load === null ? "no load yet" : `load ${percent(node.load)}`;
+    const said = past ? plural(node.fragments, "fragment") : node.state === "open" ? load : node.state;
     add(`node ${node.name}`, at.nodes.get(node.name)!, `node ${node.state}`, { label: `${node.name}  ·  ${said}`, colour: heat(node.load) });
   }
   for (const carrier of shown) {
@@ -195,7 +197,7 @@ function elements({ streams, nodes, carriers, ways, moves, inside }: Shown, narr
     if (!box) continue; // of a node that is not listed any more
     const more = carrier.fragments - (within.get(carrier.id)?.drawn.length ?? 0);
     add(`carrier ${carrier.id}`, box, carrier.runs ? "carrier" : "carrier resting", {
-      label: `${carrier.id} · ${carrier.kind}\n${rate(carrier.rows_per_s)} rows/s · ${seconds(carrier.trigger_s)}`,
+      label: `${carrier.id} · ${carrier.kind}\n${past ? plural(carrier.fragments, "fragment") : `${rate(carrier.rows_per_s)} rows/s · ${seconds(carrier.trigger_s)}`}`,
       colour: heat(carrier.load),
     });
     if (more > 0 && within.has(carrier.id)) {
@@ -218,7 +220,7 @@ function elements({ streams, nodes, carriers, ways, moves, inside }: Shown, narr
         `fragment ${fragment.number}`,
         { ...at.fragments.get(fragment.number)!, ...size(fragment.rate) },
         moving.has(fragment.number) ? "fragment leaving" : "fragment",
-        { number: fragment.number, node: carrier.node, colour: heat(carrier.load) },
+        { number: fragment.number, node: carrier.node, colour: past ? css("--water") : heat(carrier.load) },
         mayMove && nodes.length > 1,
       );
     }

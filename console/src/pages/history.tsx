@@ -1,36 +1,44 @@
 /** Every decision with its reason, the newest first. */
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { ask, query, type HistoryEntry } from "../api";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ApiError, ask, query, type HistoryEntry } from "../api";
 import { date, time } from "../format";
 import { useLive } from "../live";
 import { Icon } from "../parts/icon";
 import { Empty } from "../parts/small";
 import { go, link } from "../route";
 
-const AT_FIRST = 100;
+const PAGE = 100; // entries
+
+interface Read {
+  of: string; // what was asked for
+  entries: HistoryEntry[]; // the oldest first
+  older: boolean;
+}
 
 export function HistoryPage({ name }: { name: string }) {
   const { newest } = useLive("history");
   const nodes = useLive("nodes");
   const [node, setNode] = useState("");
   const [words, setWords] = useState("");
-  const [limit, setLimit] = useState(AT_FIRST);
-  const [entries, setEntries] = useState<HistoryEntry[] | null>(null);
+  const [read, setRead] = useState<Read | null>(null);
   const [wrong, setWrong] = useState("");
-  useEffect(() => {
-    let gone = false;
-    ask<HistoryEntry[]>(`history?${query({ query: name || undefined, node: node || undefined, limit })}`).then(
-      (found) => {
-        if (gone) return;
-        setEntries(found);
-        setWrong("");
-      },
-      (error) => !gone && error.status !== 0 && setWrong(error.message),
-    );
-    return () => {
-      gone = true;
-    };
-  }, [name, node, limit, newest]);
+  const of = JSON.stringify({ query: name || undefined, node: node || undefined });
+  const wanted = useRef(of);
+  wanted.current = of;
+  const known = read?.of === of ? read.entries : [];
+  const look = async (more: { after?: number; before?: number }) => {
+    try {
+      const found = await ask<HistoryEntry[]>(`history?${query({ ...JSON.parse(of), limit: PAGE, ...more })}`);
+      if (wanted.current !== of) return;
+      setRead((now) => joined(now, of, found, more));
+      setWrong("");
+    } catch (error) {
+      if (error instanceof ApiError && error.status !== 0) setWrong(error.message);
+    }
+  };
+  // Only what is new is asked for; what is older, when somebody wants to see it.
+  useEffect(() => void look({ after: known.at(-1)?.number, before: undefined }), [of, newest]);
+  const entries = read?.of === of ? read.entries : null;
   const days = useMemo(() => byDay(matching(entries ?? [], words)), [entries, words]);
   return (
     <section class="card history" aria-label="History">
@@ -51,6 +59,10 @@ export function HistoryPage({ name }: { name: string }) {
             <option key={one.name}>{one.name}</option>
           ))}
         </select>
+        <a class="button" href={link("replay")}>
+          <Icon name="play" size={18} />
+          <span>Replay on the map</span>
+        </a>
         {name && (
           <button type="button" class="chip" onClick={() => go("history")} aria-label={`Not only of ${name}`}>
             {name} <Icon name="close" size={16} />
@@ -70,8 +82,8 @@ export function HistoryPage({ name }: { name: string }) {
             </ol>
           </section>
         ))}
-        {entries?.length === limit && (
-          <button type="button" class="more" onClick={() => setLimit(limit * 4)}>
+        {read?.of === of && read.older && (
+          <button type="button" class="more" onClick={() => void look({ before: known[0]?.number })}>
             Show older entries
           </button>
         )}
@@ -80,10 +92,21 @@ export function HistoryPage({ name }: { name: string }) {
   );
 }
 
+/** A page of entries with those that are known. When more are new than a page has, it begins again with that page. */
+function joined(now: Read | null, of: string, found: HistoryEntry[], { after, before }: { after?: number; before?: number }): Read {
+  const known = now?.of === of ? now.entries : [];
+  const full = found.length === PAGE;
+  if (before !== undefined) return { of, entries: [...found, ...known.filter(({ number }) => number >= before)], older: full };
+  if (after === undefined || full) return { of, entries: found, older: full };
+  return { of, entries: [...known, ...found.filter(({ number }) => number > (known.at(-1)?.number ?? 0))], older: now?.older ?? false };
+}
+
 function Entry({ entry }: { entry: HistoryEntry }) {
   return (
     <li class={`entry ${grade(entry.kind)}`}>
-      <time dateTime={new Date(entry.at_us / 1000).toISOString()}>{time(entry.at_us)}</time>
+      <a class="when" href={link("replay", String(entry.number))} title="Show this moment on the map">
+        <time dateTime={new Date(entry.at_us / 1000).toISOString()}>{time(entry.at_us)}</time>
+      </a>
       <span class="kind">{entry.kind}</span>
       <p>
         <Said entry={entry} />
@@ -93,7 +116,7 @@ function Entry({ entry }: { entry: HistoryEntry }) {
 }
 
 /** The text, with the name of the query it is about as a link. */
-function Said({ entry: { text, query } }: { entry: HistoryEntry }) {
+export function Said({ entry: { text, query } }: { entry: HistoryEntry }) {
   const at = query === null ? -1 : text.indexOf(query);
   if (query === null || at < 0) return <>{text}</>;
   return (
@@ -105,7 +128,7 @@ function Said({ entry: { text, query } }: { entry: HistoryEntry }) {
   );
 }
 
-function grade(kind: string): string {
+export function grade(kind: string): string {
   if (/refused|abandoned|failed|lost|fault|aside|full/.test(kind)) return "bad";
   if (/slow|restarted|missed|paused|clock|advice/.test(kind)) return "odd";
   return /^move|drain/.test(kind) ? "moving" : "";

@@ -1,9 +1,10 @@
 /** The map: streams, nodes, their carriers and fragments; beside it the same in words, for whoever cannot see or drag. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, type CarrierFragments, type CarrierLook, type MoveLook, type NodeLook } from "../api";
-import { count, NOTHING, plural, rate, seconds } from "../format";
+import { count, figure, NOTHING, plural, rate, seconds } from "../format";
 import { useLive } from "../live";
-import type { Chart, Chosen } from "../map/chart";
+import { Canvas } from "../map/canvas";
+import type { Chosen } from "../map/chart";
 import { ask as confirm } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { MoveSteps } from "../parts/moves";
@@ -18,7 +19,7 @@ export function MapPage() {
   const [chosen, setChosen] = useState<Chosen | null>(null);
   return (
     <div class="map-page">
-      <Canvas inside={inside} chosen={chosen} choose={setChosen} />
+      <LiveCanvas inside={inside} chosen={chosen} choose={setChosen} />
       <div class="map-beside">
         {moves.length > 0 && (
           <section class="card moves" aria-labelledby="moves-title">
@@ -51,67 +52,31 @@ interface Choice {
   choose: (chosen: Chosen | null) => void;
 }
 
-function Canvas({ inside, chosen, choose }: Choice & { inside: CarrierFragments[] }) {
+function LiveCanvas({ inside, chosen, choose }: Choice & { inside: CarrierFragments[] }) {
   const operator = useOperator();
   const streams = useLive("streams");
   const nodes = useLive("nodes");
   const carriers = useLive("carriers");
   const ways = useLive("ways");
   const moves = useLive("moves");
-  const place = useRef<HTMLDivElement>(null);
-  const drop = useRef<(fragment: number, node: string) => void>(() => {});
-  const [chart, setChart] = useState<Chart | null>(null);
-  drop.current = (fragment, node) => void move(fragment, node, inside);
-
-  useEffect(() => {
-    let made: Chart | null = null;
-    let gone = false;
-    // Cytoscape is loaded when the map is first shown.
-    import("../map/chart").then(({ Chart }) => {
-      if (gone || !place.current) return;
-      made = new Chart(place.current, { choose, drop: (fragment, node) => drop.current(fragment, node) }, operator);
-      setChart(made);
-    });
-    return () => {
-      gone = true;
-      made?.close();
-    };
-  }, [operator]);
-  useEffect(() => {
-    if (chart && nodes.length) chart.draw({ streams, nodes, carriers, ways, moves, inside });
-  }, [chart, streams, nodes, carriers, ways, moves, inside]);
-  useEffect(() => chart?.choose(chosen), [chart, chosen]);
-  useEffect(() => {
-    if (!chart || !place.current) return;
-    const observer = new ResizeObserver(() => chart.fit());
-    observer.observe(place.current);
-    (window as unknown as { towpathMap?: Chart }).towpathMap = chart; // for tests, which cannot see a canvas
-    return () => observer.disconnect();
-  }, [chart]);
+  const shown = useMemo(
+    () => (nodes.length ? { streams, nodes, carriers, ways, moves, inside } : null),
+    [streams, nodes, carriers, ways, moves, inside],
+  );
   return (
-    <section class="card canvas" aria-label="Map">
-      <div ref={place} class="drawing" role="img" aria-label="A drawing of streams, nodes, carriers and fragments; the list beside it says the same" />
-      <div class="canvas-foot">
-        <ul class="legend" aria-label="Colours">
-          <li class="low">load below 60%</li>
-          <li class="middle">to 90%</li>
-          <li class="high">above</li>
-          <li class="none">not measured</li>
-          {operator && nodes.length > 1 && <li class="hint">Drag a dot to another node to move its query</li>}
-        </ul>
-        <div class="zoom">
-          <button type="button" aria-label="Larger" onClick={() => chart?.zoom(1.25)}>
-            +
-          </button>
-          <button type="button" aria-label="Smaller" onClick={() => chart?.zoom(0.8)}>
-            −
-          </button>
-          <button type="button" onClick={() => chart?.fit()}>
-            Fit
-          </button>
-        </div>
-      </div>
-    </section>
+    <Canvas
+      shown={shown}
+      chosen={chosen}
+      choose={choose}
+      drop={operator ? (fragment, node) => void move(fragment, node, inside) : undefined}
+      label="A drawing of streams, nodes, carriers and fragments; the list beside it says the same"
+    >
+      <li class="low">load below 60%</li>
+      <li class="middle">to 90%</li>
+      <li class="high">above</li>
+      <li class="none">not measured</li>
+      {operator && nodes.length > 1 && <li class="hint">Drag a dot to another node to move its query</li>}
+    </Canvas>
   );
 }
 
@@ -243,6 +208,7 @@ function OfNode({ node }: { node: NodeLook }) {
 }
 
 function OfCarrier({ carrier, inside, choose }: { carrier: CarrierLook; inside?: CarrierFragments; choose: (chosen: Chosen) => void }) {
+  const series = useLive("series").carriers[carrier.id];
   return (
     <>
       <Facts>
@@ -250,8 +216,13 @@ function OfCarrier({ carrier, inside, choose }: { carrier: CarrierLook; inside?:
         <Fact name="Node">{carrier.node}</Fact>
         <Fact name="Load">
           <Load value={carrier.load} label="Load" />
+          <Sparkline values={series?.loads ?? []} label="Load in the last two minutes" />
         </Fact>
-        <Fact name="Delay">{seconds(carrier.delay_s)}</Fact>
+        <Fact name="Delay">
+          {seconds(carrier.delay_s)}
+          {carrier.pr !== null && <small> · PR {figure(carrier.pr)}</small>}
+          <Sparkline values={series?.delays ?? []} label="Delay in the last two minutes" />
+        </Fact>
         <Fact name="Micro-batch">{seconds(carrier.trigger_s)}</Fact>
         <Fact name="Reads">{carrier.streams.join(", ") || "derived streams"}</Fact>
       </Facts>

@@ -1,7 +1,7 @@
 /** The list of queries, of which there may be tens of thousands: only the rows in sight exist, and only they are asked for. */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ask, query, type QueryPage, type QueryRow } from "../api";
-import { count, plural, rate, seconds } from "../format";
+import { cost, count, figure, plural, rate, seconds } from "../format";
 import { useLive } from "../live";
 import { Icon } from "../parts/icon";
 import { Empty, State } from "../parts/small";
@@ -110,14 +110,19 @@ function Toolbar({ filter, change, operator }: Changes & { operator: boolean }) 
   );
 }
 
-const COLUMNS: { title: string; order: string; kind: string }[] = [
+const COLUMNS: { title: string; order: string; kind: string; said?: string }[] = [
   { title: "Query", order: "name", kind: "wide" },
   { title: "State", order: "state", kind: "mark" },
   { title: "Rows/s", order: "rate", kind: "number" },
   { title: "Delay", order: "delay", kind: "number" },
+  { title: "PR", order: "pr", kind: "number roomy", said: "Performance ratio: delay over processing time" },
+  { title: "Cost", order: "cost", kind: "number roomy", said: "The part of each second that it takes, estimated" },
+  { title: "Kind", order: "kind", kind: "roomy", said: "The kind of its carrier" },
   { title: "Node", order: "node", kind: "place" },
   { title: "Carrier", order: "carrier", kind: "place" },
 ];
+
+const FALLING = ["rate", "delay", "pr", "cost"]; // whoever sorts by them wants the highest first
 
 function List({ filter, change, selected }: Changes & { selected: string }) {
   const { version } = useLive("queries");
@@ -159,7 +164,7 @@ function List({ filter, change, selected }: Changes & { selected: string }) {
   };
 
   const sort = (order: string) =>
-    change({ ...filter, order, descending: filter.order === order ? !filter.descending : order === "rate" || order === "delay" });
+    change({ ...filter, order, descending: filter.order === order ? !filter.descending : FALLING.includes(order) });
 
   const numbers = Array.from({ length: Math.max(0, last - first) }, (_, n) => first + n);
   return (
@@ -176,9 +181,9 @@ function List({ filter, change, selected }: Changes & { selected: string }) {
         onKeyDown={pressed}
       >
         <div class="grid-head" role="row" aria-rowindex={1}>
-          {COLUMNS.map(({ title, order, kind }) => (
+          {COLUMNS.map(({ title, order, kind, said }) => (
             <div key={order} role="columnheader" class={kind} aria-sort={sorting(filter, order)}>
-              <button type="button" onClick={() => sort(order)}>
+              <button type="button" title={said} onClick={() => sort(order)}>
                 {title}
                 <i aria-hidden="true">{filter.order === order ? (filter.descending ? "↓" : "↑") : ""}</i>
               </button>
@@ -239,13 +244,13 @@ function Row({ n, row, active, open, choose }: RowShown) {
       </div>
       <div role="gridcell" class="number">{rate(row.rate)}</div>
       <div role="gridcell" class="number">{seconds(row.delay_s)}</div>
+      <div role="gridcell" class="number roomy">{figure(row.pr)}</div>
+      <div role="gridcell" class="number roomy">{cost(row.cost)}</div>
+      <div role="gridcell" class="roomy">{row.kinds.join(", ")}</div>
       <div role="gridcell" class="place">{row.nodes.join(", ")}</div>
       <div role="gridcell" class="place">
         {row.carriers.join(", ")}
-        <small>
-          {row.kinds.join(", ")}
-          {row.shared_with > 0 && ` · shared with ${count(row.shared_with)}`}
-        </small>
+        {row.shared_with > 0 && <small>shared with {count(row.shared_with)}</small>}
       </div>
     </div>
   );

@@ -1,13 +1,14 @@
 /** One query: what it is, where it runs, what it answers. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, ask, query, type HistoryEntry, type MoveLook, type QueryDetails, type Results } from "../api";
-import { count, eventTime, NOTHING, plural, rate, seconds, time } from "../format";
+import { cost, count, eventTime, figure, NOTHING, plural, rate, seconds, time } from "../format";
 import { useLive } from "../live";
 import { ask as confirm } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { notify, notifyOf } from "../parts/notices";
 import { Empty, Fact, Facts, Sparkline, State } from "../parts/small";
 import { MoveSteps } from "../parts/moves";
+import { ResultChart } from "../parts/chart";
 import { ResultTable } from "../parts/results";
 import { Sql } from "../parts/sql";
 import { go, link } from "../route";
@@ -90,6 +91,12 @@ function Details({ found, rates }: { found: QueryDetails; rates: number[] }) {
             <Sparkline values={rates} label="Rows per second of late" />
           </Fact>
           <Fact name="Delay">{seconds(found.delay_s)}</Fact>
+          <Fact name="Performance ratio">
+            {figure(found.pr)} <small>delay over processing time</small>
+          </Fact>
+          <Fact name="Cost">
+            {cost(found.cost)} <small>estimated</small>
+          </Fact>
           <Fact name="Node">{found.nodes.join(", ") || NOTHING}</Fact>
           <Fact name="Carrier">
             {found.carriers.join(", ")} <small>{found.kinds.join(", ")}</small>
@@ -195,7 +202,16 @@ function LiveResults({ name }: { name: string }) {
       <h3 id="results-title">
         Results <small>{found?.rows.length ? `the newest ${count(found.rows.length)}` : ""}</small>
       </h3>
-      {wrong ? <p class="muted">{wrong}</p> : found && <ResultTable results={found} />}
+      {wrong ? (
+        <p class="muted">{wrong}</p>
+      ) : (
+        found && (
+          <>
+            <ResultChart results={found} />
+            <ResultTable results={found} />
+          </>
+        )
+      )}
     </section>
   );
 }

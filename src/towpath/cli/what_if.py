@@ -14,13 +14,12 @@ from rich.table import Column, Table
 
 from towpath.cli.finding import Found, finds_job
 from towpath.cli.output import MESSAGES, json_option, load_problem, print_data, print_json, working
-from towpath.errors import StoreError
 from towpath.extras import require
 from towpath.store.layout import Store
 
 if TYPE_CHECKING:
+    from towpath.api.what_if import WhatIf
     from towpath.placement.problem import Placement, Problem
-    from towpath.runtime.actors import Move
 
 SHOWN_MOVES = 10
 
@@ -40,30 +39,27 @@ def command(found: Found, planner: str, settings: tuple[str, ...], seconds: floa
     if seconds is not None:
         require("lab", "--simulate")
     from towpath import planners
-    from towpath.placement.costs import METRICS
-    from towpath.runtime.actors import moves_between
+    from towpath.api.what_if import what_if
 
     planners.get(planner)
     options = planners.options(planner, _settings(settings))
     problem = _measured(found.folder())
     assert problem.current is not None, "a situation knows where everything is"
     with working(f"planning with {planner}"):
-        planned = planners.run(planner, problem, options)
-    moves = moves_between(problem.current, planned, f"{planner} places it there")
-    metrics = {name: [m.value(problem, p) for p in (problem.current, planned)] for name, m in METRICS.items()}
-    simulated = {} if seconds is None else _simulated(problem, (problem.current, planned), seconds)
+        answer = what_if(problem, planner, options)
+    simulated = {} if seconds is None else _simulated(problem, (problem.current, answer.placement), seconds)
     if as_json:
         print_json(
             {
                 "planner": planner,
                 "fragments": len(problem.fragments),
-                "moves": [asdict(move) for move in moves],
-                "metrics": {name: dict(zip(("now", "then"), values, strict=True)) for name, values in metrics.items()},
+                "moves": [asdict(move) for move in answer.moves],
+                "metrics": {name: {"now": now, "then": then} for name, (now, then) in answer.metrics.items()},
                 "simulated": simulated,
             }
         )
     else:
-        print_data(*_views(problem, moves, metrics, simulated))
+        print_data(*_views(problem, answer, simulated))
 
 
 def _settings(settings: Sequence[str]) -> dict[str, str]:
@@ -74,13 +70,10 @@ def _settings(settings: Sequence[str]) -> dict[str, str]:
 
 
 def _measured(root: Path) -> Problem:
+    from towpath.api.what_if import measured_at
+
     path = Store(root).situation
-    if not path.exists():
-        hint = (
-            "give the job file a section control: {policy: static} and let it run for a minute; `towpath docs control`"
-        )
-        raise StoreError(f"{root}: nothing was measured yet\n    -> {hint}")
-    MESSAGES.print(f"measured {time.time() - path.stat().st_mtime:.0f} s ago ({path})", soft_wrap=True)
+    MESSAGES.print(f"measured {time.time() - measured_at(Store(root)):.0f} s ago ({path})", soft_wrap=True)
     return load_problem(path, None)
 
 
@@ -98,16 +91,12 @@ def _simulated(
     return {name: {"now": found[0][name], "then": found[1][name]} for name in names}
 
 
-def _views(
-    problem: Problem,
-    moves: Sequence[Move],
-    metrics: Mapping[str, Sequence[float]],
-    simulated: Mapping[str, Mapping[str, Any]],
-) -> list[RenderableType]:
+def _views(problem: Problem, answer: WhatIf, simulated: Mapping[str, Mapping[str, Any]]) -> list[RenderableType]:
     from towpath.placement.costs import METRICS
 
+    moves = answer.moves
     table = Table("metric", Column("now", justify="right"), Column("then", justify="right"), "meaning")
-    for name, values in metrics.items():
+    for name, values in answer.metrics.items():
         table.add_row(name, *(f"{value:.4g}" for value in values), METRICS[name].meaning)
     for name, both in simulated.items():
         figures = ("-" if value is None else f"{value:.4g}" for value in both.values())

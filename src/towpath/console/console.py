@@ -17,11 +17,13 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from towpath.console import map as drawn
-from towpath.console import openapi, reading
+from towpath.console import openapi, reading, replay
 from towpath.console.listing import ListRequest, QueryDetails, QueryPage, page
 from towpath.console.look import Lookout
 from towpath.console.openapi import Endpoint
+from towpath.console.planroom import Applied, ApplyRequest, Plan, Planners, PlanRequest, PlanRoom
 from towpath.console.reading import CheckRequest, ExplainRequest, ResultsRequest
+from towpath.console.replay import ReplayPage, ReplayRequest, Standing
 from towpath.console.sessions import LASTS_S, Role, Sessions
 from towpath.console.static import HEADERS, Files
 from towpath.console.watch import EVERY_S, Watch
@@ -38,7 +40,7 @@ SILENT_S = 15.0  # after so long a stream says that it is still there
 AGAIN_MS = 2000  # after which a browser asks for a stream that broke off
 SAFE = {"GET", "HEAD"}
 SESSION = "/console/session"
-LOOKING = {SESSION, "/console/check", "/console/explain"}  # POST, since what they ask may be long
+LOOKING = {SESSION, "/console/check", "/console/explain", "/console/plan"}  # POST, since what they ask may be long
 MOST_OF_STRANGERS = 4096  # bytes that somebody may send who is not known yet
 
 T = TypeVar("T")
@@ -72,6 +74,7 @@ class Console:
         self._store = Store(job.store)
         self._title = job.store.name.removesuffix(".store")
         self._lookout = lookout
+        self._planroom = PlanRoom(self._store, lookout)
         self._files = files or Files()
         self._sessions = Sessions(self._store.console)
         # Cookies are for all ports of a machine: another job's console must not log this one out.
@@ -140,6 +143,11 @@ class Console:
             e("GET", "/console/results", self._results, "Newest rows", answer=reading.Results, query=ResultsRequest),
             e("POST", "/console/check", self._check, "What is wrong with a text", CheckRequest, reading.Checked),
             e("POST", "/console/explain", self._explain, "How it would run", ExplainRequest, reading.ExplainAnswer),
+            e("GET", "/console/planners", self._planners, "What planners there are", answer=Planners),
+            e("POST", "/console/plan", self._plan, "What one would do", PlanRequest, Plan),
+            e("POST", "/console/apply", self._apply, "Begin the moves of a plan", ApplyRequest, Applied),
+            e("GET", "/console/standing", self._standing, "What stands where", answer=Standing),
+            e("GET", "/console/replay", self._replay, "What changed", answer=ReplayPage, query=ReplayRequest),
             e("GET", "/openapi.json", self._openapi, "This description"),
         ]
 
@@ -206,6 +214,27 @@ class Console:
         asked = await self._kit.body(request, ExplainRequest)
         async with self._explaining:
             return _answer(await run_in_threadpool(reading.explained, self._job, asked))
+
+    # --- planning and replaying ---------------------------------------------------------------------------------------
+
+    async def _planners(self, _: Request) -> Response:
+        return _answer(await self._planroom.planners())
+
+    async def _plan(self, request: Request) -> Response:
+        return _answer(await self._planroom.plan(await self._kit.body(request, PlanRequest)))
+
+    async def _apply(self, request: Request) -> Response:
+        asked = await self._kit.body(request, ApplyRequest)
+        return _answer(await self._planroom.apply(asked, self._kit.ask))
+
+    async def _standing(self, _: Request) -> Response:
+        async with self._reading:
+            return _answer(await run_in_threadpool(replay.standing, self._store, self._job))
+
+    async def _replay(self, request: Request) -> Response:
+        asked = self._kit.checked(TypeAdapter(ReplayRequest), dict(request.query_params))
+        async with self._reading:
+            return _answer(await run_in_threadpool(replay.page, self._store, asked))
 
     # --- events -------------------------------------------------------------------------------------------------------
 

@@ -9,11 +9,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from towpath.console.look import CarrierLook, QueryLook
+from towpath.control.observe.measures import shares
 
 MOST_ROWS = 500  # of a page
 SHOWN = 90  # characters of SQL in the list
 
-Order = Literal["name", "state", "rate", "delay", "node", "carrier"]
+Order = Literal["name", "state", "rate", "delay", "pr", "cost", "kind", "node", "carrier"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,10 @@ class QueryDetails(QueryLook):
 
     rate: float | None  # rows that it put out per second, about; None: nothing was measured yet
     delay_s: float | None  # of the slowest carrier
+    pr: float | None  # performance ratio, of the worst carrier
+    # About which part of the time the micro-batches of its carriers take for it; those who share a fragment have the
+    # same cost, since it is there once.
+    cost: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +63,8 @@ class QueryRow:
     shared_with: int
     rate: float | None
     delay_s: float | None
+    pr: float | None
+    cost: float | None
 
 
 @dataclass(frozen=True)
@@ -70,16 +77,43 @@ class QueryPage:
 
 
 def listed(queries: Iterable[QueryLook], carriers: Iterable[CarrierLook], rates: Mapping[int, float]) -> list[Listed]:
-    delays = {carrier.id: carrier.delay_s for carrier in carriers}
-    return [_listed(query, delays, rates) for query in queries]
+    queries, known = list(queries), {carrier.id: carrier for carrier in carriers}
+    costs = _costs(queries, known, rates)
+    return [_listed(query, known, rates, costs) for query in queries]
 
 
-def _listed(query: QueryLook, delays: Mapping[str, float | None], rates: Mapping[int, float]) -> Listed:
-    slowest = max((d for c in query.carriers if (d := delays.get(c)) is not None), default=None)
-    measured = any(delays.get(carrier) is not None for carrier in query.carriers)
-    rate = sum(rates.get(fragment, 0.0) for fragment in query.fragments) if measured else None
-    words = f"{query.name} {query.sql}".casefold()
-    return Listed(**vars(query), rate=rate, delay_s=slowest, words=words)
+def _listed(
+    query: QueryLook, known: Mapping[str, CarrierLook], rates: Mapping[int, float], costs: Mapping[int, float]
+) -> Listed:
+    carriers = [known[carrier] for carrier in query.carriers if carrier in known]
+    measured = any(carrier.delay_s is not None for carrier in carriers)
+    return Listed(
+        **vars(query),
+        rate=sum(rates.get(fragment, 0.0) for fragment in query.fragments) if measured else None,
+        delay_s=max((c.delay_s for c in carriers if c.delay_s is not None), default=None),
+        pr=max((c.pr for c in carriers if c.pr is not None), default=None),
+        cost=sum(costs.get(fragment, 0.0) for fragment in query.fragments) if measured else None,
+        words=f"{query.name} {query.sql}".casefold(),
+    )
+
+
+def _costs(
+    queries: Iterable[QueryLook], carriers: Mapping[str, CarrierLook], rates: Mapping[int, float]
+) -> dict[int, float]:
+    """Of fragments, as the control loop estimates them: what a carrier takes, split by the rows that each puts out."""
+    inside: dict[str, dict[int, float]] = {}
+    for query in queries:
+        for fragment, seat in zip(query.fragments, query.seats, strict=True):
+            inside.setdefault(seat, {})[fragment] = rates.get(fragment, 0.0)
+    found: dict[int, float] = {}
+    for seat, put_out in inside.items():
+        carrier = carriers.get(seat)
+        if carrier is None or carrier.load is None:
+            continue
+        read = carrier.rows_per_s
+        split = shares({fragment: rate / read if read else 0.0 for fragment, rate in put_out.items()})
+        found |= {fragment: carrier.load * share for fragment, share in split.items()}
+    return found
 
 
 def page(queries: list[Listed], asked: ListRequest) -> QueryPage:
@@ -115,6 +149,12 @@ def _key(query: Listed, order: Order) -> tuple[float, str] | str:
             return (-1.0 if query.rate is None else query.rate, "")
         case "delay":
             return (-1.0 if query.delay_s is None else query.delay_s, "")
+        case "pr":
+            return (-1.0 if query.pr is None else query.pr, "")
+        case "cost":
+            return (-1.0 if query.cost is None else query.cost, "")
+        case "kind":
+            return ", ".join(query.kinds)
         case "state":
             return query.state
         case "node":
@@ -138,4 +178,6 @@ def _row(query: Listed) -> QueryRow:
         query.shared_with,
         query.rate,
         query.delay_s,
+        query.pr,
+        query.cost,
     )

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
+
+from pydantic import Field
 
 from towpath.api.figures import CarrierFigures
 from towpath.api.monitor import Monitor
 from towpath.api.running import Towpath
 from towpath.control.journal.answers import share_read, state_of
 from towpath.control.observe.measures import CarrierMeasure, Measures
+from towpath.control.observe.situation import Situation
 from towpath.control.state.records import CarrierRecord, FragmentRecord, PartRecord, QueryRecord
+from towpath.errors import MoveRefused
 from towpath.schema import LINK
-from towpath.service.messages import JobStatus
+from towpath.service.messages import JobStatus, Migrate
 from towpath.service.verbs import Verbs
+
+NO_CONTROL = "the job has no control section, so nobody knows its fragments by that name"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +49,7 @@ class CarrierLook:
     trigger_s: float | None
     load: float | None  # the share of the time that a micro-batch was running
     delay_s: float | None  # from a tuple's arrival to its result
+    pr: float | None  # Zhou's performance ratio: the delay over the time that a micro-batch takes
     period_s: float | None  # between two micro-batches
     late: int
     event_us: int | None
@@ -83,12 +90,24 @@ class JobLook:
     streams: list[StreamLook]
 
 
+@dataclass(frozen=True)
+class WantedMove:
+    """Of a plan; its fragment goes by the name that planners know."""
+
+    fragment: Annotated[str, Field(max_length=100)]
+    source: Annotated[str, Field(max_length=250)]  # nodes
+    target: Annotated[str, Field(max_length=250)]
+
+
 class Lookout(Protocol):
     """Called by the loop that runs the job."""
 
     def job(self) -> JobLook: ...
 
     def queries(self) -> list[QueryLook]: ...
+
+    def move(self, moves: Sequence[WantedMove], reason: str) -> list[str | None]:
+        """Begins them; for each that does not begin, why."""
 
 
 class JobLookout:
@@ -148,6 +167,7 @@ class JobLookout:
             trigger_s=figures.trigger_s,
             load=None if measure is None else measure.busy,
             delay_s=None if measure is None else measure.delay_s,
+            pr=None if measure is None else measure.pr,
             period_s=None if measure is None else measure.period_s,
             late=figures.late,
             event_us=figures.event_us,
@@ -167,6 +187,23 @@ class JobLookout:
             )
             for stream in self._running.job.catalog.values()
         ]
+
+    # --- moves -------------------------------------------------------------------------------------------------------
+
+    def move(self, moves: Sequence[WantedMove], reason: str) -> list[str | None]:
+        if (loop := self._running.loop) is None:
+            return [NO_CONTROL for _ in moves]
+        situation = loop.situation
+        return [self._begin(situation, move, reason) for move in moves]
+
+    def _begin(self, situation: Situation, move: WantedMove, reason: str) -> str | None:
+        if (outdated := situation.outdated(move.fragment, move.source)) is not None:
+            return outdated
+        try:
+            self._verbs.migrate(Migrate(str(situation.fragments[move.fragment].id), move.target, reason=reason))
+        except MoveRefused as error:
+            return str(error)
+        return None
 
     # --- queries -----------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """What was looked up of the job, kept for a moment, so that many pages cost the job no more than one.
 
-Nothing is looked up while nobody watches. The queries are looked at more seldom the longer that takes: the loop that
-runs the job never spends more than a twentieth of its time on it.
+Nothing is looked up while nobody watches. The job and its queries are looked at more seldom the longer that takes: the
+loop that runs the job spends no more than a twentieth of its time on either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from starlette.concurrency import run_in_threadpool
 
 from towpath.console.listing import Listed, listed
-from towpath.console.look import JobLook, Lookout, QueryLook
+from towpath.console.look import JobLook, Lookout
 from towpath.console.rates import Rates
 from towpath.control.journal.journal import Journal
 from towpath.service.messages import JobStatus
@@ -48,18 +48,19 @@ class Watch:
         self._job: JobLook | None = None
         self._queries: list[Listed] = []
         self._job_at = self._queries_at = -float("inf")
-        self._queries_every = QUERIES_EVERY_S
+        self._job_every, self._queries_every = EVERY_S, QUERIES_EVERY_S
         self._sections: dict[str, tuple[int, str]] = {}  # the version in which each changed last, and its JSON
         self._looks = 0  # at the queries, that differed from the one before
 
     async def job(self) -> JobLook:
-        """At most a second old."""
+        """At most a second old, or older if it takes long to look at it."""
         async with self._job_lock:
-            if self._job is None or self._clock() - self._job_at >= EVERY_S:
-                self._job = await self._ask(self._lookout.job)
-                self._job_at = self._clock()
+            if self._job is None or self._clock() - self._job_at >= self._job_every:
+                self._job, seconds = await self._ask(lambda: _timed(self._lookout.job))
+                self._job_at, self._job_every = self._clock(), max(EVERY_S, SHARE * seconds)
                 newest = await run_in_threadpool(_newest_entry, self._store)
                 self._publish(_sections(self._job) | {"history": {"newest": newest}})
+            assert self._job is not None, "looked at just now"
             return self._job
 
     async def queries(self, *, at_once: bool = False) -> list[Listed]:
@@ -93,7 +94,7 @@ class Watch:
             self._sections |= {name: (self.version, text) for name, text in changed.items()}
 
 
-def _timed(look: Callable[[], list[QueryLook]]) -> tuple[list[QueryLook], float]:
+def _timed(look: Callable[[], T]) -> tuple[T, float]:
     begun = time.perf_counter()
     return look(), time.perf_counter() - begun
 

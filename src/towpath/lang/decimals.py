@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from towpath.lang.aggregates import StringAgg
 from towpath.lang.functions import case
 from towpath.lang.literals import cast, type_of_name
 from towpath.lang.underline import mark, span
@@ -211,6 +212,18 @@ class _Lowering:
     def deviation(self, node: exp.Expression) -> exp.Expression:
         return exp.StddevSamp(this=as_double(node.this))
 
+    def quantile(self, node: exp.Expression) -> exp.Expression:
+        return exp.Quantile(this=as_double(node.this), quantile=node.args["quantile"])
+
+    def of_extreme(self, node: exp.Expression) -> exp.Expression:
+        """max_by(x, y), first(x) and the like."""
+        made = type(node)(this=units_of(node.this), expression=units_of(node.expression))
+        return scaled(made, node.this.scale) if isinstance(node.this, Scaled) else made
+
+    def texts(self, node: exp.Expression) -> exp.Expression:
+        node.set("order", units_of(node.args["order"]))
+        return node
+
     def count(self, node: exp.Expression) -> exp.Expression:
         if isinstance(node.this, exp.Distinct):
             return exp.Count(this=exp.Distinct(expressions=[units_of(e) for e in node.this.expressions]))
@@ -364,6 +377,9 @@ _RULES: dict[type[exp.Expr], _Rule] = {
     **dict.fromkeys((exp.Neg, exp.Abs, exp.Min, exp.Max, exp.Sum), _Lowering.same),
     exp.Avg: _Lowering.average,
     exp.StddevSamp: _Lowering.deviation,
+    exp.Quantile: _Lowering.quantile,
+    **dict.fromkeys((exp.ArgMax, exp.ArgMin), _Lowering.of_extreme),
+    StringAgg: _Lowering.texts,
     exp.Count: _Lowering.count,
     exp.Round: _Lowering.rounded,
     **dict.fromkeys(_COMPARISONS, _Lowering.compared),

@@ -15,11 +15,12 @@ from sqlglot.generator import Generator
 from sqlglot.parser import Parser
 from sqlglot.tokens import Tokenizer
 
+from towpath.lang.aggregates import StringAgg
 from towpath.lang.decimals import PLACES, Rescaled, Scaled, TextOfUnits, UnitsOfDouble, UnitsOfText, Unscaled
 from towpath.lang.foreign import FOREIGN, JOINS
 from towpath.lang.json_paths import JsonValue
 from towpath.lang.literals import whole_number
-from towpath.lang.query import UNITS, window
+from towpath.lang.query import SESSION, UNITS, window
 from towpath.lang.table_windows import TableWindowParser
 from towpath.lang.times import FIXED, MOST_US
 from towpath.lang.underline import TextSpan, mark
@@ -50,7 +51,7 @@ class BadWindow(Exception):
 class Windowed(exp.Expression):
     """An input of FROM with its window; lengths are microseconds, and may be out of bounds (inputs.py)."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "range_us": True, "slide_us": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "range_us": True, "slide_us": False, "session": False}
 
 
 class TowpathTokenizer(Tokenizer):
@@ -127,10 +128,10 @@ class TowpathParser(TableWindowParser):
         if not self._at_window():
             mark(table, (first.start, self._prev.end + 1))
             return table
+        windowed = Windowed(this=table, session=self._next.text.upper() == "SESSION")
         self._advance(2)
-        windowed = Windowed(this=table)
         self._parse_duration(windowed, "range_us")
-        if self._match_text_seq("SLIDE"):
+        if not windowed.args["session"] and self._match_text_seq("SLIDE"):
             self._parse_duration(windowed, "slide_us")
         if not self._match(TokenType.R_BRACKET):
             self._refuse_window("expected ] at the end of the window")
@@ -140,7 +141,7 @@ class TowpathParser(TableWindowParser):
         return windowed
 
     def _at_window(self) -> bool:
-        return self._curr.token_type == TokenType.L_BRACKET and self._next.text.upper() == "RANGE"
+        return self._curr.token_type == TokenType.L_BRACKET and self._next.text.upper() in ("RANGE", "SESSION")
 
     def _parse_table_parts(self, *args: Any, **kwargs: Any) -> exp.Table | exp.Dot | None:
         table = super()._parse_table_parts(*args, **kwargs)
@@ -195,6 +196,17 @@ def _moved(generator: Generator, node: exp.TimestampAdd) -> str:
     return f"{generator.sql(moment)} {sign} INTERVAL '{abs(number)}' {unit}"
 
 
+def _windowed(generator: Generator, node: Windowed) -> str:
+    slide = SESSION if node.args.get("session") else node.args.get("slide_us")
+    return f"{generator.sql(node, 'this')} {window(node.args['range_us'], slide)}"
+
+
+def _texts(generator: Generator, node: StringAgg) -> str:
+    direction = " DESC" if node.args.get("descending") else ""
+    value, separator, order = (generator.sql(node, key) for key in ("this", "separator", "order"))
+    return f"STRING_AGG({value}, {separator} ORDER BY {order}{direction})"
+
+
 def _decimal(generator: Generator, units: exp.Expr, scale: int) -> str:
     """What has such units, as a decimal."""
     if isinstance(units, Unscaled) and units.this.meta.get(PLACES) == scale:
@@ -226,6 +238,10 @@ class TowpathGenerator(Generator):
         exp.DayOfWeekIso: lambda self, e: self.func("ISODOW", e.this),
         exp.SHA2: lambda self, e: self.func("SHA256", e.this),
         exp.TimestampAdd: _moved,
+        exp.ArgMax: lambda self, e: self.func("MAX_BY", e.this, e.expression),
+        exp.ArgMin: lambda self, e: self.func("MIN_BY", e.this, e.expression),
+        exp.Quantile: lambda self, e: self.func("QUANTILE_CONT", e.this, e.args["quantile"]),
+        StringAgg: _texts,
         exp.RegexpLike: lambda self, e: self.func("REGEXP_LIKE", e.this, e.expression),
         exp.RegexpExtract: lambda self, e: self.func("REGEXP_EXTRACT", e.this, e.expression, e.args["group"]),
         exp.RegexpReplace: lambda self, e: self.func(
@@ -242,7 +258,7 @@ class TowpathGenerator(Generator):
         exp.UnixSeconds: lambda self, e: self.func("UNIX_SECONDS", e.this),
         exp.TimestampDiff: lambda self, e: self.func("TIMESTAMPDIFF", e.args["unit"], e.expression, e.this),
         exp.TimestampTrunc: lambda self, e: self.func("DATE_TRUNC", exp.Literal.string(e.args["unit"].name), e.this),
-        Windowed: lambda self, e: f"{self.sql(e, 'this')} {window(e.args['range_us'], e.args.get('slide_us'))}",
+        Windowed: _windowed,
     }
     TYPE_MAPPING: ClassVar[dict[exp.DType, str]] = {**Generator.TYPE_MAPPING, exp.DType.TEXT: "STRING"}
 

@@ -86,7 +86,7 @@ class FromReader:
     def _source(self, node: exp.Expr) -> ScopedInput:
         if not isinstance(node, Windowed):
             return self._unwindowed(node)
-        refuse_clauses(node, "this range_us slide_us", self._problems)
+        refuse_clauses(node, "this range_us slide_us session", self._problems)
         source = replace(self._unwindowed(node.this), node=node)
         range_us = self._length(node, "range_us", source.alias)
         slide_us = self._length(node, "slide_us", source.alias)
@@ -95,7 +95,7 @@ class FromReader:
             return source
         if range_us is None:
             return source
-        source = replace(source, range_us=range_us, slide_us=slide_us)
+        source = replace(source, range_us=range_us, slide_us=slide_us, is_session=bool(node.args.get("session")))
         if slide_us and range_us % slide_us:
             message = f"RANGE {duration(range_us)} is not a multiple of SLIDE {duration(slide_us)}"
             self._problems.add(node, message, "such windows are missing; another SLIDE gives other results")
@@ -172,6 +172,10 @@ class FromReader:
             return ScopedInput(node, alias, columns, inner.inputs, inner.where, derived=True, hidden=hidden)
         if inner.window is None and len(inner.inputs) == 1 and all(isinstance(i.expr, exp.Column) for i in inner.items):
             return _renamed(node, inner, alias or inner.inputs[0].alias, *self._with_result_time(inner))
+        if inner.window is not None and inner.window.is_session:
+            hint = "views over sessions are missing; put the SELECT into a query of its own"
+            self._problems.add(node, "sessions cannot be read by another SELECT", hint)
+            return ScopedInput(node, alias, None, (), derived=True)
         view = self._views.add(inner)
         alias = alias or view.name
         columns = {

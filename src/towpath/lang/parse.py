@@ -16,6 +16,7 @@ from towpath.lang.named_views import NONE, compose
 from towpath.lang.query import Item, Query, Select
 from towpath.lang.refusals import refuse_clauses
 from towpath.lang.select import SelectReader, read_names
+from towpath.lang.show import is_rank
 from towpath.lang.spellings import rewrite
 from towpath.lang.statements import DialectStatement, aggregates, refuse_changes
 from towpath.lang.syntax import read
@@ -149,4 +150,8 @@ def _widen(column: tuple[Item, ...], problems: Problems) -> list[Item]:
         message = f"column {first.name} is {a(kind)} in the first SELECT and {a(other.column.kind)} here"
         problems.add(other.expr, message, "make them alike with CAST")
         return list(column)
+    for item in column:
+        if item.type is not common and is_rank(item.expr):
+            hint = "cast the others to bigint"
+            problems.add(item.expr, f"a rank stays a bigint, but column {first.name} is {a(common)} elsewhere", hint)
     return [Item(first.name, item.expr if item.type is common else cast(item.expr, common), common) for item in column]

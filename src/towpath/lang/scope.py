@@ -35,6 +35,7 @@ class ScopedInput:
     hidden: frozenset[str] = frozenset()  # columns that * does not stand for
     range_us: int | None = None
     slide_us: int | None = None
+    is_session: bool = False  # a gap of range_us ends its windows
     is_table: bool = False
     outer_on: exp.Expr | None = None  # of a table that is the right side of a LEFT JOIN: its condition
 
@@ -79,10 +80,18 @@ class Scope:
         self, raw: exp.Expr, names: Mapping[str, exp.Expression] | None = None, last: bool = False
     ) -> exp.Expression:
         """A checked expression. `names` (lower case) come before the columns, or after them (`last`)."""
-        translate = Translator(self._problems, self.budget, self._resolver(names or {}, last), self.resolve)
+        translate = Translator(self._problems, self.budget, self._resolver(names or {}, last), self.resolve, self._time)
         translated = lowered(translate(raw), self._quiet.of, self._problems.add)
         self._read_moments(translated, translate)
         return translated
+
+    def _time(self) -> exp.Expression:
+        """The event time of a tuple, or of a combination of several."""
+        inputs = [i for source in self.sources if not source.is_table for i in source.inputs]
+        if not inputs:
+            return Unknown()
+        times = [column(i.alias, self._streams[i.alias].time) for i in inputs]
+        return times[0] if len(times) == 1 else exp.Greatest(this=times[0], expressions=times[1:], ignore_nulls=True)
 
     def condition(
         self, raw: exp.Expr | None, names: Mapping[str, exp.Expression] | None = None
@@ -241,3 +250,9 @@ def conjuncts(raw: exp.Expr | None) -> list[exp.Expr]:
         else:
             found.append(node)
     return found
+
+
+def sources_of(select: exp.Select) -> list[exp.Expr]:
+    """The inputs of FROM, as they were read."""
+    start = select.args.get("from_")
+    return [start.this, *(join.this for join in select.args.get("joins") or [])] if start else []

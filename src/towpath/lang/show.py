@@ -11,7 +11,7 @@ from sqlglot import TokenType, exp
 
 from towpath.lang.decimals import PLACES, Unscaled, like, of_decimal, scaled
 from towpath.lang.dialect import TowpathDialect
-from towpath.lang.query import ROW, WINDOW, Input, Item, Query, Select, window
+from towpath.lang.query import RANK, ROW, WINDOW, Input, Item, Query, Select, SortKey, Top, window
 from towpath.schema import RESULT_TIME
 
 _LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
@@ -85,12 +85,7 @@ def _with_result_time(select: Select, times: Mapping[str, str]) -> Select:
         is_time = isinstance(node, exp.Column) and time_of.get(node.table) == node.name
         return exp.column(RESULT_TIME, table=node.text("table"), quoted=True) if is_time else node
 
-    def renamed(expressions: Iterable[exp.Expression]) -> tuple[exp.Expression, ...]:
-        return tuple(e.transform(rename) for e in expressions)
-
-    items = tuple(replace(item, expr=item.expr.transform(rename)) for item in select.items)
-    where, group_by, having = renamed(select.where), renamed(select.group_by), renamed(select.having)
-    return replace(select, where=where, items=items, group_by=group_by, having=having)
+    return select.mapped(lambda expr: expr.transform(rename))
 
 
 def select_text(select: Select) -> str:
@@ -98,16 +93,39 @@ def select_text(select: Select) -> str:
     if select.window and len(select.inputs) > 1 and any(i.range_us != select.window.range_us for i in select.inputs):
         return _over_derived_table(select)
     return _lines(
-        ", ".join(f"{_item_text(i)} AS {_name(i.name)}" for i in select.items),
+        _items_text(select),
         ", ".join(_input_text(i, select) for i in select.inputs),
         select.where,
         select.group_by,
         select.having,
+        select.top,
     )
 
 
-def _item_text(item: Item) -> str:
+def _items_text(select: Select) -> str:
+    return ", ".join(f"{item_text(item, select.top)} AS {_name(item.name)}" for item in select.items)
+
+
+def item_text(item: Item, top: Top | None) -> str:
+    if top and is_rank(item.expr):
+        return top_text(top)
     return expression_text(item.expr if item.scale is None else scaled(item.expr.copy(), item.scale))
+
+
+def is_rank(expr: exp.Expr) -> bool:
+    return isinstance(expr, exp.Column) and expr.text("table") == WINDOW and expr.name == RANK
+
+
+def top_text(top: Top) -> str:
+    """`row_number() OVER (PARTITION BY a ORDER BY b DESC)`."""
+    parts = [f"PARTITION BY {', '.join(map(expression_text, top.partition_by))}"] if top.partition_by else []
+    parts += [f"ORDER BY {', '.join(map(_sort_key_text, top.order_by))}"]
+    return f"{top.function}() OVER ({' '.join(parts)})"
+
+
+def _sort_key_text(key: SortKey) -> str:
+    nulls = "" if key.nulls_first is not key.descending else f" NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+    return f"{expression_text(key.expr)}{' DESC' if key.descending else ''}{nulls}"
 
 
 def _with_tables(select: Select) -> Select:
@@ -118,16 +136,7 @@ def _with_tables(select: Select) -> Select:
         for alias, lookup in zip(_table_aliases(i, select), i.lookups, strict=True)
         for name, brought in lookup.columns
     }
-    return _renamed(select, columns) if columns else select
-
-
-def _renamed(select: Select, columns: Mapping[tuple[str, str], tuple[str, str]]) -> Select:
-    def renamed(expressions: Iterable[exp.Expression]) -> tuple[exp.Expression, ...]:
-        return tuple(_of_table(e, columns) for e in expressions)
-
-    items = tuple(replace(item, expr=_of_table(item.expr, columns)) for item in select.items)
-    where, group_by, having = renamed(select.where), renamed(select.group_by), renamed(select.having)
-    return replace(select, where=where, items=items, group_by=group_by, having=having)
+    return select.mapped(lambda expr: _of_table(expr, columns)) if columns else select
 
 
 def _of_table(expr: exp.Expression, columns: Mapping[tuple[str, str], tuple[str, str]]) -> exp.Expression:
@@ -183,8 +192,7 @@ def _is_of_row(node: exp.Expression) -> bool:
 def _over_derived_table(select: Select) -> str:
     assert select.window
     used: dict[exp.Expression, str] = {}
-    outer = [*(i.expr for i in select.items), *select.group_by, *select.having]
-    for column in (c for e in outer for c in e.find_all(exp.Column) if c.text("table") != WINDOW):
+    for column in (c for e in select.above for c in e.find_all(exp.Column) if c.text("table") != WINDOW):
         used.setdefault(column, f"c{len(used) + 1}")
     inner = _lines(
         ", ".join(f"{expression_text(c)} AS {name}" for c, name in used.items()) or "1 AS one",
@@ -199,12 +207,9 @@ def _over_derived_table(select: Select) -> str:
                 node.replace(exp.column(used[node], table="j"))
         return top.this
 
+    outer = replace(select, where=()).mapped(renamed)
     return _lines(
-        ", ".join(f"{_item_text(replace(i, expr=renamed(i.expr)))} AS {_name(i.name)}" for i in select.items),
-        f"({inner}) {select.window.text} AS j",
-        (),
-        [renamed(e) for e in select.group_by],
-        [renamed(e) for e in select.having],
+        _items_text(outer), f"({inner}) {select.window.text} AS j", (), outer.group_by, outer.having, outer.top
     )
 
 
@@ -214,6 +219,7 @@ def _lines(
     where: Iterable[exp.Expression],
     group_by: Iterable[exp.Expression] = (),
     having: Iterable[exp.Expression] = (),
+    top: Top | None = None,
 ) -> str:
     parts = [f"SELECT {items}", f"FROM {inputs}"]
     if where := list(where):
@@ -222,6 +228,8 @@ def _lines(
         parts.append(f"GROUP BY {', '.join(expression_text(e) for e in group_by)}")
     if having := list(having):
         parts.append(f"HAVING {_all(having)}")
+    if top:
+        parts.append(f"QUALIFY {top_text(top)} <= {top.most}")
     return "\n".join(parts)
 
 

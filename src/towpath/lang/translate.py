@@ -23,6 +23,7 @@ from towpath.lang.typing import Unknown
 from towpath.lang.underline import Problems, mark, span
 from towpath.schema import MOST_DIGITS, Type
 
+TEXTS = ("string_agg", "listagg")
 Resolve = Callable[[exp.Column], exp.Expression]
 
 _BINARY = (
@@ -32,15 +33,24 @@ _BINARY = (
 
 
 class Translator:
-    """`resolve` says what a column stands for; `resolve_inside` does so inside an aggregate call."""
+    """`resolve` says what a column stands for; `resolve_inside` does so inside an aggregate call.
+
+    `time` gives the event time of a tuple.
+    """
 
     def __init__(
-        self, problems: Problems, budget: Budget, resolve: Resolve, resolve_inside: Resolve | None = None
+        self,
+        problems: Problems,
+        budget: Budget,
+        resolve: Resolve,
+        resolve_inside: Resolve | None = None,
+        time: Callable[[], exp.Expression] | None = None,
     ) -> None:
         self._problems = problems
         self._budget = budget
         self._resolve = resolve
         self._resolve_inside = resolve_inside or resolve
+        self._time = time or Unknown
         self._depth = 0
 
     def __call__(self, node: exp.Expr) -> exp.Expression:
@@ -253,26 +263,69 @@ class Translator:
     def _filter(self, node: exp.Expr) -> exp.Expression:
         """What the condition is not true for is NULL, which no aggregate counts."""
         call, where = node.this, node.args["expression"]
+        if isinstance(call, exp.WithinGroup):
+            return self._within_group(call, where.this)
         if not isinstance(call, exp.Anonymous) or call.name.lower() not in AGGREGATES:
             return self._refuse(node)
         return self._aggregate(call, call.name.lower(), list(call.expressions), where.this)
 
+    def _within_group(self, node: exp.Expr, where: exp.Expr | None = None) -> exp.Expression:
+        """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`, and `listagg(x, ',') WITHIN GROUP (ORDER BY y)`."""
+        call = node.this
+        if not isinstance(call, exp.Anonymous) or call.name.lower() not in ("percentile_cont", *TEXTS):
+            return self._wrong(node, "WITHIN GROUP is not supported here", "it stands behind percentile_cont")
+        return self._aggregate(call, call.name.lower(), list(call.expressions), where, node.args["expression"])
+
     def _aggregate(
-        self, node: exp.Expr, name: str, arguments: list[exp.Expr], where: exp.Expr | None = None
+        self,
+        node: exp.Expr,
+        name: str,
+        arguments: list[exp.Expr],
+        where: exp.Expr | None = None,
+        order: exp.Expr | None = None,
     ) -> exp.Expression:
-        if len(arguments) != 1:
+        function = AGGREGATES[name]
+        if arguments and isinstance(arguments[-1], exp.Order) and name in TEXTS:
+            order = arguments[-1]
+            arguments[-1] = order.this
+        if not function.least <= len(arguments) <= (function.most or 0):
             hint = "write count(*) to count all tuples" if name == "count" else ""
-            return self._wrong(node, f"{name} takes 1 argument, got {len(arguments)}", hint)
-        argument = arguments[0]
+            return self._wrong(node, f"{name} takes {function.arity}, got {len(arguments)}", hint)
         outer, self._resolve = self._resolve, self._resolve_inside
         try:
-            if name == "count" and isinstance(argument, exp.Star):
+            if name == "count" and isinstance(arguments[0], exp.Star):
                 return exp.Count(this=self._where(exp.Literal.number(1), where) if where else exp.Star())
-            if name == "count" and isinstance(argument, exp.Distinct):
-                return self._count_distinct(argument, where)
-            return AGGREGATES[name].build([self._where(self(argument), where)])
+            if name == "count" and isinstance(arguments[0], exp.Distinct):
+                return self._count_distinct(arguments[0], where)
+            values = [self(a) for a in arguments]
+            values += [self._time()] if function.by_time else []
+            if name in (*TEXTS, "percentile_cont"):
+                ordered = self._ordered(node, name, order)
+                if ordered is None:
+                    return Unknown()
+                values += ordered
+            values[function.counts] = self._where(values[function.counts], where)
+            return function.build(values)
+        except BadArgument as error:
+            place = arguments[error.place]
+            return self._wrong(place if span(place) else node, error.message, error.hint)
         finally:
             self._resolve = outer
+
+    def _ordered(self, node: exp.Expr, name: str, order: exp.Expr | None) -> list[exp.Expression] | None:
+        """What an aggregate is ordered by, and that it descends."""
+        example = "percentile_cont(0.5) WITHIN GROUP (ORDER BY x)"
+        example = f"{name}(x, ', ' ORDER BY y)" if name in TEXTS else example
+        if order is None or len(order.expressions) != 1:
+            hint = f"write {example}"
+            self._wrong(node, f"{name} needs an order by one value", hint)
+            return None
+        key = order.expressions[0]
+        descending = bool(key.args.get("desc"))
+        if bool(key.args.get("nulls_first")) is descending:
+            self._wrong(key, "NULLS FIRST and NULLS LAST are not supported here", "NULL is smaller than every value")
+            return None
+        return [self(key.this), *([exp.true()] if descending else [])]
 
     def _where(self, value: exp.Expression, condition: exp.Expr | None) -> exp.Expression:
         return value if condition is None else case([(self(condition), value)], None)
@@ -319,6 +372,7 @@ _RULES: dict[type[exp.Expr], Rule] = {
     exp.ILike: _rule(Translator._ilike, "this expression negate"),
     **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), _rule(Translator._alike, "this expression negate")),
     exp.Filter: _rule(Translator._filter, "this expression"),
+    exp.WithinGroup: _rule(Translator._within_group, "this expression"),
     exp.Case: _rule(Translator._case, "this ifs default"),
     exp.Cast: _rule(Translator._cast, "this to format"),
     exp.Anonymous: _rule(Translator._call, "this expressions"),

@@ -9,10 +9,11 @@ from typing import Any
 from sqlglot import exp
 
 from towpath.errors import Mistake, QueryError
+from towpath.lang.aggregates import StringAgg
 from towpath.lang.decimals import Rescaled, Scaled, TextOfUnits, UnitsOfDouble, UnitsOfText
 from towpath.lang.functions import BOOLEAN, FUNCTIONS, INTEGER, MOMENT, NUMBER, ORDERED, STRING, OperandKind, Signature
 from towpath.lang.literals import is_constant, is_string, number_type, text_in_quotes, type_of_name, whole_number
-from towpath.lang.query import WINDOW
+from towpath.lang.query import WINDOW, window_column_type
 from towpath.lang.show import expression_text
 from towpath.schema import COMPUTED_DIGITS, DecimalType, Type
 
@@ -199,6 +200,15 @@ class Typer:
     def _extreme(self, node: exp.Expression) -> Type | None:
         return self.expect(node.this, ORDERED, spelling(node))
 
+    def _of_extreme(self, node: exp.Expression) -> Type | None:
+        self.expect(node.expression, ORDERED, spelling(node))
+        return self.of(node.this)
+
+    def _texts(self, node: exp.Expression) -> Type:
+        self.expect(node.this, STRING, spelling(node))
+        self.of(node.args["order"])
+        return Type.STRING
+
     def _count(self, node: exp.Expression) -> Type:
         counted = node.this.expressions if isinstance(node.this, exp.Distinct) else [node.this]
         for operand in counted:
@@ -264,7 +274,7 @@ class Typer:
 
     def _column(self, node: exp.Expression) -> Type | None:
         table = node.text("table")
-        return Type.TIMESTAMP if table == WINDOW else self._column_type(table, node.name)
+        return window_column_type(node.name) if table == WINDOW else self._column_type(table, node.name)
 
     def _scaled(self, node: exp.Expression) -> DecimalType | None:
         found = self.expect(node.this, INTEGER, "scaled")
@@ -282,6 +292,8 @@ _RULES: dict[type[exp.Expr], Callable[[Typer, exp.Expression], Any]] = {
     **dict.fromkeys(_COMPARISONS, Typer._comparison),
     **dict.fromkeys((exp.Abs, exp.Round, exp.Sign), Typer._same_number),
     **dict.fromkeys((exp.Min, exp.Max), Typer._extreme),
+    **dict.fromkeys((exp.ArgMin, exp.ArgMax), Typer._of_extreme),
+    StringAgg: Typer._texts,
     **dict.fromkeys((exp.Coalesce, exp.Least, exp.Greatest), Typer._listed),
     exp.TimestampAdd: Typer._moved,
     exp.TimestampDiff: Typer._difference,

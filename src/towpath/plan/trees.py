@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
+from towpath.lang.aggregates import StringAgg
 from towpath.lang.decimals import CONVERSIONS
 from towpath.lang.functions import Log10
 from towpath.lang.json_paths import JsonValue
@@ -25,7 +26,7 @@ class Grouped(exp.Expression):
 
 
 # Those that are not sqlglot's own.
-NODES = {node.__name__: node for node in (Grouped, JsonValue, Log10, SplitIndex, *CONVERSIONS)}
+NODES = {node.__name__: node for node in (Grouped, JsonValue, Log10, SplitIndex, StringAgg, *CONVERSIONS)}
 
 
 def dump_tree(node: Any) -> Any:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from towpath import errors
 from towpath.api.figures import Figures
-from towpath.errors import Mistake, ProblemsError, TowpathError
+from towpath.errors import HINT, MissingPackageError, Mistake, ProblemsError, TowpathError
 
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]  # what the journal can compare with
 
@@ -35,6 +35,7 @@ class Migrate:
     subject: str  # a query's name or a fragment's number
     to: str | None = None  # a node; None: where it is
     carriers: Literal["compiled", "universal"] | None = None  # the kind it is to run in; None: whichever it comes to
+    reason: Annotated[str, Field(max_length=500)] = "asked for"  # for the history
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,13 @@ class Drain:
 
 @dataclass(frozen=True)
 class LookRequest:
-    """Which entries of the history; `limit`: the newest so many, -1 for all."""
+    """Which entries of the history, of those with a number between two; `limit`: the newest so many, -1 for all."""
 
     query: str | None = None
     node: str | None = None
     since_us: Int64 = 0
     after: Int64 = 0
+    before: Int64 = 2**63 - 1
     limit: Int64 = -1
 
 
@@ -155,4 +157,6 @@ def load_error(answer: dict[str, Any]) -> TowpathError:
     kind = getattr(errors, str(answer["error"]), TowpathError)
     if issubclass(kind, ProblemsError):
         return kind(answer["title"], [Mistake(**p) for p in answer["problems"]])
+    if issubclass(kind, MissingPackageError):
+        return kind(*answer["message"].split(HINT, 1))
     return kind(answer["message"]) if issubclass(kind, TowpathError) else TowpathError(answer["message"])

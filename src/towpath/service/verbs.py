@@ -150,9 +150,9 @@ class JobVerbs:
             raise MoveRefused("nothing says where to: name a node (`to`), or a kind of carrier (`carriers`)")
         carriers = None if asked.carriers is None else CarrierKinds(asked.carriers)
         if self._controller.queries.running.get(asked.subject) is not None:
-            return self.moves(engine.move(asked.subject, asked.to, carriers=carriers))
+            return self.moves(engine.move(asked.subject, asked.to, asked.reason, carriers))
         if asked.subject.isdecimal() and len(asked.subject) <= LONGEST_NUMBER:
-            return self.moves([engine.move_fragment(int(asked.subject), asked.to, carriers=carriers)])
+            return self.moves([engine.move_fragment(int(asked.subject), asked.to, asked.reason, carriers)])
         raise UnknownQueryError(str(self._unknown(asked.subject)))
 
     def drain(self, asked: Drain) -> NodeStatus:

@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from towpath.lang.aggregates import StringAgg
 from towpath.lang.decimals import Rescaled, TextOfUnits, UnitsOfDouble, UnitsOfText
 from towpath.lang.functions import Log10
 from towpath.lang.json_paths import JsonValue, steps
@@ -389,6 +390,35 @@ def _substring(render: Renderer, node: exp.Substring) -> str:
     return f"substring({', '.join(parts)})"
 
 
+def _of_extreme(descending: bool) -> Rule:
+    """Of several tuples with the same, the one whose value is the more extreme in the same direction."""
+    direction = "DESC NULLS LAST" if descending else "ASC NULLS FIRST"
+
+    def rule(render: Renderer, node: exp.Expression) -> str:
+        value, by = render(node.this), render(node.expression)
+        listed = f"list({value} ORDER BY {by} {direction}, {value} {direction}) FILTER (WHERE {by} IS NOT NULL)"
+        return f"({listed})[1]"
+
+    return rule
+
+
+def _quantile(render: Renderer, node: exp.Quantile) -> str:
+    """Between two values as far from the lower one as the place is."""
+    value, share = render(node.this), f"CAST('{node.args['quantile'].name}' AS DOUBLE)"
+    values = f"list_sort(list(CAST({value} AS DOUBLE)) FILTER (WHERE {value} IS NOT NULL))"
+    place = f"((len(v) - 1) * {share})"
+    low, high = f"v[CAST(floor({place}) AS BIGINT) + 1]", f"v[CAST(ceil({place}) AS BIGINT) + 1]"
+    between = f"{low} + ({high} - {low}) * ({place} - floor({place}))"
+    return _let(values, f"CASE WHEN {low} = {high} THEN {low} ELSE {between} END")
+
+
+def _texts(render: Renderer, node: StringAgg) -> str:
+    value, by = render(node.this), render(node.args["order"])
+    direction = "DESC NULLS LAST" if node.args.get("descending") else "ASC NULLS FIRST"
+    order = f"{by} {direction}, {value} {direction}"
+    return f"string_agg({value}, {render(node.args['separator'])} ORDER BY {order}) FILTER (WHERE {value} IS NOT NULL)"
+
+
 def _count(render: Renderer, node: exp.Count) -> str:
     if isinstance(node.this, exp.Distinct):
         return f"count(DISTINCT {render(node.this.expressions[0])})"
@@ -463,4 +493,8 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Count: _count,
     exp.Sum: _sum,
     exp.StddevSamp: _deviation,
+    exp.ArgMax: _of_extreme(descending=True),
+    exp.ArgMin: _of_extreme(descending=False),
+    exp.Quantile: _quantile,
+    StringAgg: _texts,
 }

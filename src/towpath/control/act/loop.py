@@ -279,11 +279,9 @@ class Loop:
     def _begin(self, address: Address, move: seam.Move, now: float) -> str | None:
         """Why not, if not."""
         situation = self.situation
-        record = situation.fragments.get(move.fragment)
-        if record is None:
-            return "no query uses it any more, or its node is lost or drained"
-        if (node := situation.node_of(move.fragment)) != move.source:
-            return f"it is on {node} by now"
+        if (outdated := situation.outdated(move.fragment, move.source)) is not None:
+            return outdated
+        record = situation.fragments[move.fragment]
         refusal = self._restraint.refusal(now, move.fragment, move.source, move.target)
         try:
             if refusal is None:

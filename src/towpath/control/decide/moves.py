@@ -9,7 +9,7 @@ from itertools import count
 from towpath.control.decide.kinds import asked_for, for_move
 from towpath.control.state.controller_state import ControllerState, Instruction
 from towpath.control.state.fence import UNDECIDED, MoveEvent, MoveStep, after
-from towpath.control.state.history import STEPS, EventKind, event_text
+from towpath.control.state.history import STEPS, EventKind, event_text, place_text
 from towpath.control.state.records import BEGINNING_US, FragmentRecord, FragmentStatus, MoveRecord, PartRecord
 from towpath.errors import MoveRefused
 from towpath.plan import CarrierKinds
@@ -81,6 +81,11 @@ class Moves:
             raise MoveRefused(f"fragment {source.id} is on node {node}{kind} already")
         if source.status is not FragmentStatus.LIVE:
             raise MoveRefused(f"fragment {source.id} is {source.status}; a fragment moves once it is live")
+        if known.has_sessions(source):
+            raise MoveRefused(
+                f"fragment {source.id} has sessions, of which nobody knows how long they last: it stays where it is; "
+                f"withdraw {known.used_by(source)} and submit it again to have it elsewhere"
+            )
         if any(source.id in (m.source, m.target) for m in known.moves.values()):
             raise MoveRefused(f"fragment {source.id} is on its way already; wait until that move is done")
 
@@ -258,17 +263,22 @@ class Moves:
         fence = event_text(move.fence_us)
         said = {
             MoveEvent.READY: f"has caught up on {there}; fence {move.fences} at {fence}",
-            MoveEvent.PASSED: f"answers from {there} for what begins at {fence} or later, from {here} for the rest",
+            MoveEvent.PASSED: f"answers for what begins before {fence}, {self._place(target)} for the rest",
             MoveEvent.MISSED: f"was read past {fence} on {here} before the fence was in force; a later one is tried",
             MoveEvent.DRAINED: f"is done on {here}; on {there} it is fragment {target.id}",
             MoveEvent.ABANDON: f"stays on {here}: {reason}",
         }
+        who = self._place(source) if event is MoveEvent.PASSED else f"fragment {source.id}"
         self._known.add_history(
             STEPS[event],
-            f"fragment {source.id} {said[event]}",
+            f"{who} {said[event]}",
             fragment=source.id,
             nodes=(self._known.carrier_of(source).node, self._known.carrier_of(target).node),
         )
+
+    def _place(self, fragment: FragmentRecord) -> str:
+        carrier = self._known.carrier_of(fragment)
+        return place_text(fragment.id, carrier.id, carrier.node)
 
     def _places(self, *ends: FragmentRecord) -> list[str]:
         """The nodes of a move; on the same one its carriers."""

@@ -15,7 +15,7 @@ from towpath.control.decide.links import Links
 from towpath.control.decide.moves import Moves
 from towpath.control.observe.carriers import Wanted
 from towpath.control.state.controller_state import ControllerState, Instruction
-from towpath.control.state.history import EventKind
+from towpath.control.state.history import EventKind, place_text
 from towpath.control.state.records import CarrierRecord, FragmentRecord, PartRecord, QueryRecord, Since
 from towpath.plan import WHOLE
 from towpath.plan.assignment import group_columns, log_columns, renamed_columns
@@ -119,7 +119,7 @@ class Queries:
         query.failed = failed
         if failed is not None:
             self.aside[name] = query
-        self._known.add_history(EventKind.WITHDRAWN, f"query {name} leaves: {reason}", query=name)
+        self._note_withdrawn(query, reason)
         found = self.endings.withdraw(query)
         return found if failed is None else [*found, *self.endings.give_up(query)]
 
@@ -272,9 +272,7 @@ class Queries:
     def _replace(
         self, old: QueryRecord, new: QueryRecord, columns: tuple[str, ...], dropped: list[QueryRecord]
     ) -> None:
-        self._known.add_history(
-            EventKind.WITHDRAWN, f"query {old.name} leaves: a new version replaces it", query=old.name
-        )
+        self._note_withdrawn(old, "a new version replaces it")
         if (never := self.endings.replace(old, new)) is not None:
             dropped.append(never)
         if new.replaces is not None:
@@ -291,10 +289,17 @@ class Queries:
                 return answering
         return self._known.reusable(pipeline, node)
 
+    def _note_withdrawn(self, query: QueryRecord, reason: str) -> None:
+        fragments = [self._state.fragments[part.fragment] for part in self._state.parts_of(query.id)]
+        carriers = [self._known.carrier_of(fragment) for fragment in fragments]
+        places = dict.fromkeys(place_text(f.id, c.id, c.node) for f, c in zip(fragments, carriers, strict=True))
+        text = f"query {query.name} leaves {', '.join(places)}: {reason}"
+        self._known.add_history(EventKind.WITHDRAWN, text, query=query.name)
+
     def _note_submitted(self, query: QueryRecord) -> None:
         fragments = [self._state.fragments[part.fragment] for part in self._state.parts_of(query.id)]
         carriers = [self._known.carrier_of(fragment) for fragment in fragments]
-        places = [f"fragment {f.id} in carrier {c.id} on {c.node}" for f, c in zip(fragments, carriers, strict=True)]
+        places = [place_text(f.id, c.id, c.node) for f, c in zip(fragments, carriers, strict=True)]
         kinds = dict.fromkeys(
             f"{c.id} is {c.template.family.carriers}, since {self.why_kind[f.id]}"
             for f, c in zip(fragments, carriers, strict=True)

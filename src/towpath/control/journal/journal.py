@@ -35,6 +35,7 @@ BEGUN = (
     f"AND (until_us IS NULL OR until_us != {BEGINNING_US})))"
 )
 FORMAT = 14  # raised when the tables change
+NEVER = 2**63 - 1  # the number of no entry
 
 # Faults of towpath; other errors of SQLite are of the disk and the file on it.
 OURS = (sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.DataError)
@@ -170,22 +171,50 @@ class Journal:
         return state
 
     def history(
-        self, *, query: str | None = None, node: str | None = None, since_us: int = 0, after: int = 0, limit: int = -1
+        self,
+        *,
+        query: str | None = None,
+        node: str | None = None,
+        since_us: int = 0,
+        after: int = 0,
+        before: int = NEVER,
+        limit: int = -1,
     ) -> list[SavedEntry]:
         """The entries, oldest first, the newest `limit`: of a query and the fragments that answered it, of a node."""
         found = self._db.execute(
             "SELECT kind, text, query, fragment, nodes, number, at_us FROM history "
-            "WHERE at_us >= :since AND number > :after "
+            "WHERE at_us >= :since AND number > :after AND number < :before "
             "AND (:query IS NULL OR query = :query OR fragment IN "
             "(SELECT p.fragment FROM parts p JOIN queries q ON q.id = p.query WHERE q.name = :query)) "
             "AND (:node IS NULL OR EXISTS (SELECT 1 FROM json_each(nodes) WHERE value = :node)) "
             "ORDER BY number DESC LIMIT :limit",
-            {"query": query, "node": node, "since": since_us, "after": after, "limit": limit},
+            {"query": query, "node": node, "since": since_us, "after": after, "before": before, "limit": limit},
         )
         return [
             SavedEntry(EventKind(kind), text, about, fragment, tuple(json.loads(nodes)), number, at_us)
             for kind, text, about, fragment, nodes, number, at_us in found
         ][::-1]
+
+    def standing(self) -> tuple[int, list[tuple[int, str, str]]]:
+        """The newest entry of the history, and what stood when it was written: fragments, carriers, queries."""
+        with self._db:
+            self._db.execute("BEGIN")
+            (newest,) = self._db.execute("SELECT coalesce(max(number), 0) FROM history").fetchone()
+            found = self._db.execute(
+                "SELECT f.id, f.carrier, q.name FROM queries q JOIN parts p ON p.query = q.id "
+                "JOIN fragments f ON f.id = p.fragment "
+                "WHERE q.running AND p.until_us IS NULL AND p.handed_over_us IS NULL ORDER BY f.id, q.name"
+            )
+            return int(newest), found.fetchall()
+
+    def moved_from(self, fragment: int) -> list[str]:
+        """The queries that a fragment answered until it moved."""
+        found = self._db.execute(
+            "SELECT DISTINCT q.name FROM parts p JOIN queries q ON q.id = p.query "
+            "WHERE p.fragment = ? AND p.handed_over_us IS NOT NULL ORDER BY q.name",
+            (fragment,),
+        )
+        return [name for (name,) in found]
 
     def latest(self, *kinds: EventKind) -> EventKind | None:
         """Which of these happened last."""

@@ -85,6 +85,13 @@ class Situation:
     def node_of(self, name: str) -> str:
         return self._carrier(self.fragments[name]).node
 
+    def outdated(self, name: str, source: str) -> str | None:
+        """Why a fragment cannot leave a node on which a plan has it; None if it is there."""
+        if name not in self.fragments:
+            return "no query uses it any more, or its node is lost or drained"
+        node = self.node_of(name)
+        return None if node == source else f"it is on {node} by now"
+
     def family_of(self, name: str) -> Family:
         return self._carrier(self.fragments[name]).template.family
 

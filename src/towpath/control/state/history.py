@@ -6,6 +6,7 @@ in the same step as the records it is about, so the history never says what did 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -72,6 +73,26 @@ class SavedEntry(Entry):
 
     number: int = 0
     at_us: int = 0  # wall-clock time at which it was saved
+
+
+GOES_ON = re.compile(r"carrier (\S+) goes on on ")
+PLACE = re.compile(r"fragment (\d+) in carrier (\S+) on ([A-Za-z0-9_][A-Za-z0-9_.-]*)")
+
+
+def place_text(fragment: int, carrier: str, node: str) -> str:
+    """Where a fragment is: for people, and for `places_in`, since entries are all that is kept of where things were."""
+    return f"fragment {fragment} in carrier {carrier} on {node}"
+
+
+def places_in(text: str) -> list[tuple[int, str, str]]:
+    """The fragments of an entry with their carriers and nodes."""
+    return [(int(fragment), carrier, node) for fragment, carrier, node in PLACE.findall(text)]
+
+
+def carrier_in(text: str) -> str | None:
+    """Of an entry about a carrier that another node has taken over: which it is."""
+    found = GOES_ON.match(text)
+    return None if found is None else found[1]
 
 
 def event_text(us: int | None) -> str:
