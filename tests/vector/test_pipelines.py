@@ -86,8 +86,8 @@ def wrong(seed: int, shape: Drawing = random_shape) -> list[str]:
     for template, mine in carriers.items():
         log = log_of(rng, template, mine, recording)
         for number, drawn in mine.items():
-            found = as_decimals(answer(log, number, drawn.pipeline), [c.scale for c in drawn.query.columns])
-            difference = differences(expected(database, drawn.query, catalog), found)
+            answered = as_decimals(answer(log, number, drawn.pipeline), [c.scale for c in drawn.query.columns])
+            difference = differences(expected(database, drawn.query, catalog), answered)
             if difference is not None:
                 found.append(f"{drawn.sql}\n{difference}")
     return found
