@@ -12,7 +12,7 @@ SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-live test-long test-chaos test-console test-mutants lint bench console lock clean
+.PHONY: help setup demo test test-quick test-live test-long test-chaos test-console test-mutants lint bench console reference docs dist lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,16 @@ console: ## Build the pages of the web console into the package, from console/ (
 
 lock: ## Pin the newest packages that pyproject.toml allows in requirements-dev.lock
 	@scripts/lock.sh $(LOCK)
+
+reference: $(INSTALLED) ## Write the reference of the job file and its JSON Schema, which are made of the settings
+	@$(BIN)/python scripts/reference.py
+
+docs: $(INSTALLED) ## Build the pages of the guide into build/site; nothing is fetched, neither now nor when they are read
+	@$(BIN)/mkdocs build --strict --quiet --site-dir build/site && echo "build/site/index.html"
+
+dist: ## Build the wheel and the source distribution into dist/, install them into empty environments, and try them
+	@scripts/dist.sh build $(or $(PYTHON),python3)
+	@$(WITH_JAVA) scripts/dist.sh check $(or $(PYTHON),python3)
 
 clean: ## Remove caches and build products (.venv stays; delete it to start afresh)
 	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -10,10 +10,12 @@ from towpath.errors import JobError, QueryError, RuntimeFailure, StoreError, Tow
 if TYPE_CHECKING:
     from towpath.api.checking import check
     from towpath.api.explaining import explain
+    from towpath.api.frame import Frame
     from towpath.api.reader import Reader
     from towpath.api.running import Towpath, start
 
 __all__ = [
+    "Frame",
     "JobError",
     "QueryError",
     "Reader",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Frame": "towpath.api.frame",
     "Reader": "towpath.api.reader",
     "Towpath": "towpath.api.running",
     "check": "towpath.api.checking",
@@ -37,6 +40,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("towpath")
     # Spark's Python workers import this package for every micro-batch; they must not pay for the whole product.
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from results.logs import Row, write_batch
+from towpath.api.figures import BOUNDS_S
 from towpath.api.monitor import Monitor
 from towpath.control.decide.controller import Controller
 from towpath.control.state.records import CarrierRecord, FragmentRecord, FragmentStatus, PartRecord, QueryRecord, State
@@ -123,3 +124,12 @@ def test_what_a_query_costs(monitor: Monitor, tmp_path: Path) -> None:
     assert first.estimated_seconds_per_trigger == pytest.approx(2.0 * 0.75)
     assert replace(second, name="q1") == first
     assert all(cost.rows_per_trigger == 0 and not cost.carriers for cost in others)
+
+
+def test_durations_are_counted_by_their_bounds(monitor: Monitor) -> None:
+    monitor.hear([batch(n, seconds=seconds) for n, seconds in enumerate([0.1, 0.11, 1.0, 1.5, 2.0, 100.0])])
+    durations = monitor.durations()
+    assert dict(zip((*BOUNDS_S, "more"), durations.counts, strict=True)) == {
+        0.1: 1, 0.25: 1, 0.5: 0, 1.0: 1, 2.0: 2, 5.0: 0, 10.0: 0, 30.0: 0, 60.0: 0, "more": 1,
+    }  # fmt: skip
+    assert durations.sum_s == pytest.approx(104.71)

@@ -242,3 +242,12 @@ def test_history_without_a_service(store_with_history: Path, options: list[str],
 def test_history_as_a_table(store_with_history: Path) -> None:
     shown = run("history", store_with_history).stdout
     assert "node lost" in shown and "2 entries" in shown
+
+
+def test_the_job_may_stand_in_front_of_what_is_moved_and_drained(store: Path, verbs: FakeVerbs) -> None:
+    Journal(Store(store).journal).close()
+    assert run("migrate", "job.store", "hot", "--to", "right").exit_code == 0
+    assert run("drain", "job.store", "left").exit_code == 0
+    assert verbs.asked == [Migrate("hot", "right"), Drain("left")]
+    twice = run("drain", "job.store", "left", "--store", "job.store")
+    assert twice.exit_code == 2 and "name the job once" in twice.stderr

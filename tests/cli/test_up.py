@@ -12,13 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families
 
 from towpath.api.reader import Reader
 from towpath.cli import main
 
 RATE = 100
+METRICS = "for-metrics-alone"
 JOB = f"""
 trigger: 200 ms
 streams:
@@ -35,7 +38,11 @@ TOWPATH = [sys.executable, "-c", "from towpath.cli import main; main()"]
 
 @contextmanager
 def up(job: Path) -> Iterator[None]:
-    process = subprocess.Popen([*TOWPATH, "up", str(job)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    """As a service that is watched: what it says is JSON, and whoever has METRICS reads its metrics."""
+    token = job.with_name("metrics.token")
+    token.write_text(METRICS)
+    command = [*TOWPATH, "up", str(job), "--log-format", "json", "--metrics-token", str(token)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stderr is not None
         said = ""
@@ -50,7 +57,25 @@ def up(job: Path) -> Iterator[None]:
             out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert out.startswith("stopped: 2 queries") and "Traceback" not in said + err
-    assert err.endswith(f"stopped; `towpath up {job}` goes on from here\n")
+    *_, last = [json.loads(line)["message"] for line in (said + err).splitlines()]
+    assert last == f"stopped; `towpath up {job}` goes on from here"
+    assert all(json.loads(line)["time"] for line in (job.with_suffix(".store") / "log/towpath.log").open())
+
+
+def watched(job: Path) -> None:
+    """From outside it is well, and its metrics are of what it does."""
+    address = json.loads((job.with_suffix(".store") / "service.json").read_text())["address"]
+    with httpx2.Client(base_url=address, trust_env=False) as http:
+        assert http.get("/healthz").json() == {"alive": True}
+        ready = http.get("/readyz")
+        assert (ready.status_code, ready.json()["nodes"]) == (200, "2 of 2 answer")
+        assert http.get("/metrics").status_code == 401
+        text = http.get("/metrics", headers={"Authorization": f"Bearer {METRICS}"}).text
+    found = {s.name: s.value for family in text_string_to_metric_families(text) for s in family.samples if not s.labels}
+    assert found["towpath_rows_read_total"] > 0 and found["towpath_result_rows_total"] > 0
+    assert found["towpath_micro_batch_duration_seconds_count"] > 1
+    assert time.time() - found["towpath_event_timestamp_seconds"] < 60
+    assert 'towpath_query_micro_batch_rows{query="all"}' in text and 'towpath_node_up{node="right"} 1.0' in text
 
 
 def ask(job: Path, *arguments: str) -> Any:
@@ -88,6 +113,7 @@ def test_commands_come_while_data_flows(tmp_path: Path) -> None:
         }
         refused = CliRunner().invoke(main, ["submit", "q", "SELECT valu FROM clock", "--job", str(job)])
         assert refused.exit_code == 1 and "^^^^" in refused.stderr
+        watched(job)
         assert ask(job, "withdraw", "odd") == ["odd"]
         assert ask(job, "status")["queries"] == 2
     assert not (job.with_suffix(".store") / "service.json").exists()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,13 +8,14 @@ import pytest
 from towpath import planners
 from towpath.control.decide.admission import Room, refuse_without_room
 from towpath.control.decide.choose_node import JobPlanner
-from towpath.control.observe.measures import Measures
+from towpath.control.observe.measures import WORK, Measures
 from towpath.control.observe.situation import Situation
 from towpath.errors import AdmissionRefused
 from towpath.placement.problem import Placement, Problem
+from towpath.runtime.carriers import BatchDone
 
 from .live import LiveWorld
-from .world import CATALOG, World, submission
+from .world import CATALOG, SECOND, World, submission
 
 
 @pytest.fixture
@@ -49,6 +51,22 @@ def test_queries_that_come_together_add_up(situation: Situation) -> None:
     refuse_without_room(situation, Room(0.45), several)
     with pytest.raises(AdmissionRefused, match="new4"):
         refuse_without_room(situation, Room(0.45), [*several, submission("new4", "other filter", node="b")])
+
+
+def test_a_query_takes_what_further_ones_brought(situation: Situation) -> None:
+    """The carrier of the filters came from one fragment to two, and its work from 0.19 to 0.2 of a core."""
+    state, measures = situation.state, Measures()
+    carrier = next(record.carrier for record in state.fragments.values())
+    for number, (fragments, work_s) in enumerate([(1, 0.95), (2, 1.0)], start=1):
+        phases = {WORK: int(1000 * work_s)}
+        event = BatchDone(carrier, number, 1, (SECOND * 5 * number,), None, 100, (), 0, work_s, phases, first=False)
+        measures.hear(event, 5 * number - 1)
+        measures.sampled(carrier, list(state.fragments)[:fragments], {number: dict.fromkeys(state.fragments, 10)})
+        measures.close_window(5 * number, lambda carrier: False)
+    grown = replace(situation, measures=measures)
+    refuse_without_room(grown, Room(0.21), [submission("new", "other filter", node="a")])
+    with pytest.raises(AdmissionRefused, match=r"take 0\.01 of a core each"):
+        refuse_without_room(grown, Room(0.2), [submission("new", "other filter", node="a")])
 
 
 def test_an_equal_query_takes_nothing(situation: Situation) -> None:

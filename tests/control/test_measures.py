@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from towpath.control.observe.measures import LEAST_SELECTIVITY, SMOOTHING, Measures
+from towpath.control.observe.measures import LEAST_SELECTIVITY, SMOOTHING, WORK, Measures
 from towpath.runtime.carriers import BatchDone
 
 SECOND = 1_000_000
@@ -120,3 +120,29 @@ def test_bytes_of_links_are_rates_of_the_window_and_links_that_are_gone_are_forg
     measures.hear(replace(batch(3), link_bytes={"link_a": 2000.0}), 12)
     measures.close_window(20, busy)
     assert measures.link_rates("c0") == {"link_a": pytest.approx(100 + SMOOTHING * 100)}
+
+
+def grown(*works: tuple[int, float]) -> Measures:
+    """Windows of ten seconds with a micro-batch each: how many fragments there were, and its seconds of work."""
+    measures = Measures()
+    for n, (fragments, work_s) in enumerate(works, start=1):
+        measures.hear(replace(batch(n, seconds=work_s), phases_ms={WORK: int(1000 * work_s)}), 10 * n - 1)
+        measures.sampled("c0", range(fragments), {})
+        measures.close_window(10 * n, busy)
+    return measures
+
+
+def test_a_further_fragment_costs_what_the_last_ones_brought() -> None:
+    """The carrier takes 0.2 of a core by itself and 0.001 for each fragment: not 0.003, which is the average of 100."""
+    measures = grown((50, 2.5), (100, 3.0), (100, 3.0))
+    assert measures.further("c0") == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize("fragments", [(100,), (100, 100, 100), (100, 104, 108)])
+def test_nothing_is_known_of_growth_without_it(fragments: tuple[int, ...]) -> None:
+    assert grown(*((n, 3.0 + n / 100) for n in fragments)).further("c0") is None
+
+
+def test_nothing_is_known_of_the_growth_of_a_carrier_without_fragments() -> None:
+    assert grown((0, 1.0), (0, 1.0)).further("c0") is None
+    assert Measures().further("c0") is None

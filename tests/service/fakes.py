@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from towpath.api.figures import CarrierFigures, QueryCost
+from towpath.api.figures import CarrierFigures, Durations, QueryCost
 from towpath.errors import Mistake, MoveRefused, NodeRefused, QueryError, ServiceError
 from towpath.service.messages import (
     Drain,
@@ -19,6 +19,7 @@ from towpath.service.messages import (
     MoveStatus,
     NodeStatus,
     QueryStatus,
+    Readiness,
     Submit,
     WayStatus,
     Withdraw,
@@ -51,6 +52,7 @@ class FakeVerbs:
         self._move = MoveStatus(1, 7, "hot", "left", "right", CARRIERS, "warming", None, 0, "asked for")
         self._states = iter(["draining", "draining", "drained"])
         self.state = "open"
+        self.readiness = Readiness(True, "turns", "2 of 2 answer", "can be written")
         self.troubles: list[str] = []
         self.aside: dict[str, str] = {}
         self.ways: list[WayStatus] = []
@@ -83,6 +85,12 @@ class FakeVerbs:
 
     def costs(self) -> list[QueryCost]:
         return [COST]
+
+    def durations(self) -> Durations:
+        return Durations((0, 3, 1, 0, 0, 0, 0, 0, 0, 1), 62.0)
+
+    def ready(self) -> Readiness:
+        return self.readiness
 
     def queries(self) -> list[QueryStatus]:
         return [QueryStatus("hot", "standing", "SELECT 1", [7], ["left"])]

@@ -98,7 +98,7 @@ def test_doing(http: TestClient, verbs: FakeVerbs) -> None:
             "expected another request: the request: expected keys with values, got []",
         ),
         ("/drain", None, 400, "ServiceError", "expected JSON"),
-        ("/nowhere", {}, 404, "ServiceError", "docs/service.md"),
+        ("/nowhere", {}, 404, "ServiceError", "towpath docs service"),
         ("/status", {}, 405, "ServiceError", "POST /status"),
     ],
 )

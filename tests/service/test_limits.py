@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +15,7 @@ from starlette.testclient import TestClient
 
 from towpath.service import app, limits, service_file
 from towpath.service.client import find
+from towpath.service.messages import HistoryEntry, LookRequest
 from towpath.service.request_queue import RequestQueue
 from towpath.store.layout import Store
 
@@ -115,6 +117,68 @@ def test_a_body_that_does_not_end_is_refused_in_time(tmp_path: Path, monkeypatch
             header = HALF.replace(b"GET /status", b"POST /withdraw") + authorised(tmp_path)
             slow.sendall(header + b"Connection: close\r\nContent-Length: 1000\r\n\r\n{")
             assert b"408" in said_at_last(slow)
+
+
+LONG = 8_000_000  # bytes: more than what the kernel keeps for a connection
+
+
+class LongWinded(FakeVerbs):
+    """Has answers that fill every buffer on the way."""
+
+    def history(self, asked: LookRequest) -> list[HistoryEntry]:
+        return [HistoryEntry(1, 0, "said", "x" * LONG, None, None, [])]
+
+
+@pytest.fixture
+def long_winded(tmp_path: Path) -> Iterator[tuple[str, int]]:
+    with service(tmp_path, LongWinded()) as address:
+        parts = urlsplit(address)
+        yield parts.hostname or "", parts.port or 0
+
+
+def asking_for_much(place: tuple[str, int], folder: Path) -> socket.socket:
+    asking = socket.socket()
+    asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    asking.connect(place)
+    asking.sendall(HALF.replace(b"/status", b"/history") + authorised(folder) + b"\r\n")
+    return asking
+
+
+def test_who_does_not_read_the_answer_is_not_waited_for(
+    long_winded: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "UNREAD_S", 0.3)
+    with asking_for_much(long_winded, tmp_path) as deaf:
+        time.sleep(1.5)
+        assert 0 < len(said_at_last(deaf)) < LONG
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_who_reads_slowly_gets_everything(
+    long_winded: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closes: bool
+) -> None:
+    monkeypatch.setattr(limits, "UNREAD_S", 0.2)
+    monkeypatch.setattr(limits, "HEADER_S", 0.2)
+    with socket.create_connection(long_winded) as slow:
+        header = HALF.replace(b"/status", b"/history") + authorised(tmp_path)
+        slow.sendall(header + (b"Connection: close\r\n" if closes else b"") + b"\r\n")
+        slow.settimeout(PATIENCE_S)
+        found = 0
+        for _ in range(20):
+            time.sleep(0.05)
+            found += len(slow.recv(400_000))
+        assert found + len(said_at_last(slow)) > LONG
+
+
+def test_however_many_do_not_read_who_reads_is_answered(
+    long_winded: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MOST_CONNECTIONS", 4)  # each of them costs the memory of its answer
+    with ExitStack() as stack:
+        for _ in range(limits.MOST_CONNECTIONS + 5):
+            stack.enter_context(asking_for_much(long_winded, tmp_path))
+        with find(tmp_path) as client:
+            assert client.status().queries == 1
 
 
 def test_half_a_body_is_no_request(tmp_path: Path) -> None:

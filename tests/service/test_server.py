@@ -34,7 +34,7 @@ def test_a_failure_inside_takes_the_file_away_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.0.4", "example.org"])
 def test_only_this_machine(tmp_path: Path, host: str) -> None:
     with (
-        pytest.raises(ServiceError, match=r"SSH tunnel or a proxy with TLS; docs/service\.md"),
+        pytest.raises(ServiceError, match=r"SSH tunnel or a proxy with TLS; `towpath docs service`"),
         serving(FakeVerbs(), RequestQueue(), Store(tmp_path), host),
     ):
         pass

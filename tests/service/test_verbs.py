@@ -20,7 +20,7 @@ from towpath.control.act.self_monitor import SelfMonitor
 from towpath.control.journal.journal import Journal
 from towpath.errors import JobError, MoveRefused, NodeRefused, ProblemsError, QueryError, UnknownQueryError
 from towpath.runtime.carriers import BatchDone, CarrierFailed, TriedOut
-from towpath.service.messages import Drain, LookRequest, Migrate, Submit, Withdraw
+from towpath.service.messages import Drain, LookRequest, Migrate, Readiness, Submit, Withdraw
 from towpath.service.verbs import JobVerbs
 from towpath.store.layout import Store
 
@@ -225,3 +225,22 @@ def test_a_query_that_was_set_aside_is_listed_with_its_reason(
     assert verbs.status().aside == {"q": "a fault"}
     (again,) = submit(verbs, q=FILTER)
     assert again.state == "starting" and verbs.status().aside == {}
+
+
+def test_a_job_that_works_is_ready(verbs: JobVerbs, running: Towpath) -> None:
+    assert verbs.ready() == Readiness(True, "turns", "2 of 2 answer", "can be written")
+    running.engine.controller.known.lost.add("left")
+    assert verbs.ready() == Readiness(True, "turns", "1 of 2 answer", "can be written")
+    running.engine.controller.known.lost.add("right")
+    assert not verbs.ready().ready
+
+
+def test_a_job_whose_journal_cannot_be_written_is_not_ready(verbs: JobVerbs, running: Towpath) -> None:
+    running.engine._journal._db.execute("PRAGMA query_only = true")
+    ready = verbs.ready()
+    assert (ready.ready, ready.journal) == (False, "cannot be written")
+    running.engine._journal._db.execute("PRAGMA query_only = false")
+
+
+def test_how_long_micro_batches_took_is_counted(verbs: JobVerbs) -> None:
+    assert (sum(verbs.durations().counts), verbs.durations().sum_s) == (0, 0.0)

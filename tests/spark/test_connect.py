@@ -99,7 +99,7 @@ def test_nobody_else_can_read_the_token_of_a_server(endpoint: Server) -> None:
     file = Path(endpoint.token_file)
     token = file.read_text()
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, server.folder())] == [0o600, 0o700, 0o700]
-    log = Path(endpoint.log)  # into which Spark's own worker for micro-batches writes the token
+    log = Path(endpoint.log)
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     everybody_reads = [Path("/proc", str(pid), "cmdline") for pid in processes.all_processes()]
     for path in [*everybody_reads, server.folder() / f"{endpoint.name}.json"]:
@@ -116,6 +116,9 @@ def test_carriers_outlive_their_controller_and_are_found_again(endpoint: Server,
         assert isinstance(watched, RemoteNode)
         wait_for_results(running, [1, 2, 3])
         assert isinstance(watched.inner, SparkRuntime) and watched.inner.adopted == ["c0"]
+    log = Path(endpoint.log).read_text()
+    assert "token=..." in log  # Spark's own worker for micro-batches printed it
+    assert Path(endpoint.token_file).read_text() not in log
 
 
 def far_job(folder: Path, address: str) -> Path:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import stat
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -48,3 +51,28 @@ def test_the_session_of_a_store_cannot_be_guessed_and_stays_the_same(tmp_path: P
     (stores[0] / "key").unlink()
     assert session_id("far", stores[0], 0) not in named
     assert (stores[1] / "key").read_bytes() != b"" and not (stores[2] / "key").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (
+            "starting with url sc://localhost:1/;token=abc-D_1;x=2 and",
+            "starting with url sc://localhost:1/;token=...;x=2 and",
+        ),
+        ("url sc://localhost:1/;user_id=u;token=abc.", "url sc://localhost:1/;user_id=u;token=..."),
+        ('{"msg":"url sc://h:1/;token=abc","level":"INFO"}', '{"msg":"url sc://h:1/;token=...","level":"INFO"}'),
+        ("no tokens here: tokens, token", "no tokens here: tokens, token"),
+        ("odd bytes: \udcff\udcfe;token=\udcffa b", "odd bytes: \udcff\udcfe;token=... b"),
+    ],
+)
+def test_the_log_of_a_server_has_no_token(tmp_path: Path, said: str, kept: str) -> None:
+    log = tmp_path / "spark.log"
+    with server._without_tokens(log) as output:
+        process = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=output)
+    process.communicate(f"{said}\n".encode(errors="surrogateescape"))
+    end = time.monotonic() + 10
+    while (found := log.read_text(errors="surrogateescape")) != f"{kept}\n":
+        assert time.monotonic() < end, found
+        time.sleep(0.01)
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600

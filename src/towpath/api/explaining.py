@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from towpath import html
 from towpath import job as jobs
 from towpath.api.checking import parse_all
 from towpath.api.steering import places_of
@@ -48,6 +49,9 @@ class Explained:
 
     def __str__(self) -> str:
         return "\n".join([self.name, *_lines(self)])
+
+    def _repr_html_(self) -> str:
+        return html.text(self.name, "\n".join(_lines(self)))
 
     @property
     def name(self) -> str:

@@ -39,6 +39,17 @@ class QueryCost:
     estimated_seconds_per_trigger: float
 
 
+@dataclass(frozen=True)
+class Durations:
+    """How long micro-batches took, since the process was started: how many took so long at most, and their sum."""
+
+    counts: tuple[int, ...]  # those up to the first of BOUNDS_S, up to the next one, and so on; the last: above all
+    sum_s: float
+
+
+BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figures:
     carriers: list[CarrierFigures]

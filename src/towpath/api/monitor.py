@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from towpath.api.costs import costs
-from towpath.api.figures import CarrierFigures, Figures, QueryCost
+from towpath.api.figures import BOUNDS_S, CarrierFigures, Durations, Figures, QueryCost
 from towpath.control.decide.controller import Controller
 from towpath.control.observe.measures import Measures
 from towpath.control.state.records import FragmentStatus
@@ -62,6 +63,8 @@ class Monitor:
         self._results = _ResultCounter(store)
         self._rejected = Tally(store.rejected)
         self._results_rate = Rate()
+        self._took = [0] * (len(BOUNDS_S) + 1)
+        self._took_s = 0.0
 
     def hear(self, events: Iterable[CarrierEvent]) -> None:
         for event in events:
@@ -72,6 +75,8 @@ class Monitor:
                 heard.starts += event.first and not heard.rests
                 heard.rests = heard.rests and not event.first
                 heard.seconds.append(event.seconds)
+                self._took[bisect_left(BOUNDS_S, event.seconds)] += 1
+                self._took_s += event.seconds
 
     def measured(self, at_rest: Callable[[str], bool]) -> Measures:
         """What carriers take, up to now; `at_rest` says whether one has nothing to read."""
@@ -81,6 +86,9 @@ class Monitor:
     def costs(self) -> list[QueryCost]:
         """What each query takes; looked up in the results logs when it is asked."""
         return costs(self._controller, self._store, self._measures)
+
+    def durations(self) -> Durations:
+        return Durations(tuple(self._took), self._took_s)
 
     def figures(self) -> Figures:
         carriers = list(self._carriers())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from towpath.api.frame import Frame
 from towpath.config.settings import meant
 from towpath.control.journal.answers import Answers, share_read, state_of, whole
 from towpath.control.journal.journal import Journal
@@ -68,6 +69,10 @@ class Reader(Answers):
             table = read(parts)
             if self.parts(name) == parts:
                 return table
+
+    def frame(self, name: str) -> Frame:
+        """The same for notebooks, pandas and Polars."""
+        return Frame(name, self.read(name))
 
     def follow(self, name: str, stopped: threading.Event | None = None) -> Iterator[pa.Table]:
         """What there is, then what comes, until `stopped` is set."""

@@ -26,6 +26,7 @@ import pyarrow as pa
 from towpath import job as jobs
 from towpath.api.autopilot import local_nodes, loop_of, started_before
 from towpath.api.checking import copied_lookups, parse_all, parse_good, placed, refuse, sink_mistakes
+from towpath.api.frame import Frame
 from towpath.api.reader import POLL_S, Reader, rejected_of
 from towpath.api.steering import places_of, policy_of, topology_of
 from towpath.config.nodes import ConnectNode, NodeDef
@@ -167,6 +168,10 @@ class Towpath:
     def results(self, name: str) -> pa.Table:
         """Everything the query has answered so far, in the order of result time."""
         return read(self.engine.answers.parts(name))
+
+    def frame(self, name: str) -> Frame:
+        """The same for notebooks, pandas and Polars."""
+        return Frame(name, self.results(name))
 
     def rejected(self, stream: str | None = None) -> list[Rejected]:
         """Rows and files that were not taken in, of one stream or of all: each with its place and the reason."""

@@ -32,7 +32,9 @@ def measured_at(store: Store) -> float:
     try:
         return store.situation.stat().st_mtime
     except FileNotFoundError:
-        hint = "give the job file a section control: {policy: static} and let it run for a minute; docs/control.md"
+        hint = (
+            "give the job file a section control: {policy: static} and let it run for a minute; `towpath docs control`"
+        )
         raise NothingMeasured(f"{store.root.name}: nothing was measured yet\n    -> {hint}") from None
 
 

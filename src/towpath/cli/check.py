@@ -12,6 +12,7 @@ import click
 from rich.table import Column as Heading
 from rich.table import Table
 
+from towpath.cli.finding import runs_job_file
 from towpath.cli.output import json_option, print_data, print_json, working
 from towpath.schema import Column, Stream
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check", epilog="Example: towpath check job.yaml")
-@click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
+@runs_job_file
 @json_option
 def command(job_file: Path, as_json: bool) -> None:
     """Check a job file and all its queries without running anything.

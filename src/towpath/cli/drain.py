@@ -6,25 +6,26 @@ from dataclasses import asdict, replace
 
 import click
 
-from towpath.cli.finding import Found, commands_service
+from towpath.cli.finding import Found, commands_service, leading_job_and_word
 from towpath.cli.output import counted, json_option, print_json, working
 from towpath.errors import ServiceError
 
 
 @click.command("drain", epilog="Example: towpath drain left --wait")
-@click.argument("node")
+@click.argument("words", metavar="[JOB] NODE", nargs=-1, required=True)
 @click.option("--undo", is_flag=True, help="Let the node take queries again. What has left it stays away.")
 @click.option("--wait", is_flag=True, help="Show the moves as they happen, until nothing runs there any more.")
 @click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="With --wait: fail after so long.")
 @commands_service
 @json_option
-def command(node: str, undo: bool, wait: bool, timeout: float | None, found: Found, as_json: bool) -> None:
+def command(words: tuple[str, ...], undo: bool, wait: bool, timeout: float | None, found: Found, as_json: bool) -> None:
     """Move everything away from a node, spread over the others, and put nothing new on it.
 
     Queries go on answering meanwhile. Also after a restart of the job the node takes nothing, until --undo.
     """
     if undo and wait:
         raise click.UsageError("--undo has nothing to --wait for")
+    node, found = leading_job_and_word(words, found, "NODE")
     with found.client() as client:
         from towpath.cli.following import follow, newest
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
+from towpath.cli.finding import job_file_first
 from towpath.cli.output import MESSAGES, json_option, print_json, working
 from towpath.plan import CUT, WHOLE
 from towpath.store.layout import Store
@@ -14,17 +13,14 @@ MOST_SHOWN = 20
 
 
 @click.command("explain", epilog="Example: towpath explain job.yaml busy-auctions")
-@click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
-@click.argument("names", metavar="[QUERY]...", nargs=-1)
+@click.argument("words", metavar="[JOB] [QUERY]...", nargs=-1)
 @click.option("--sql", metavar="TEXT", help="Explain this query, as if it were submitted to the job.")
 @click.option("--all", "everything", is_flag=True, help=f"Show all queries, not only the first {MOST_SHOWN}.")
 @click.option(
     "--fragments", type=click.Choice([WHOLE, CUT]), help="How queries are cut.  [default: as the job file says]"
 )
 @json_option
-def command(
-    job_file: Path, names: tuple[str, ...], sql: str | None, everything: bool, fragments: str | None, as_json: bool
-) -> None:
+def command(words: tuple[str, ...], sql: str | None, everything: bool, fragments: str | None, as_json: bool) -> None:
     """Show how the queries of JOB are planned and what they share.
 
     For each QUERY (all of them when none is named): the plan as a tree with estimated rates and fragments, the template
@@ -34,6 +30,7 @@ def command(
     from towpath import job as jobs
     from towpath.api.explaining import explain
 
+    job_file, names = job_file_first(words)
     with working(f"planning the queries of {job_file}"):
         job = jobs.load(job_file)
         explained = explain(job, names, sql=sql, fragments=fragments)

@@ -18,6 +18,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from towpath.cli.logs import JsonFormatter, say_error, speak_into, speaks_json
 from towpath.cli.output import MESSAGES, owes_json, print_json
 from towpath.errors import Mistake, ProblemsError, StoreError, TowpathError
 from towpath.store.private import private_folder, private_umask
@@ -110,7 +111,8 @@ def keep_log(folder: Path) -> None:
     private_folder(folder)
     log_in(folder)
     handler = RotatingFileHandler(folder / "towpath.log", maxBytes=LOG_BYTES, backupCount=3, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    lines = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonFormatter() if speaks_json() else lines)
     root, own = logging.getLogger(), logging.getLogger("towpath")
     terminals = root.handlers
     root.handlers = [handler, *terminals]  # in this order: what goes to the terminal is cut to a line
@@ -135,10 +137,12 @@ def _keep_what_processes_say(file: Path) -> None:
     except io.UnsupportedOperation:  # stderr is a stream in memory, which no process inherits
         return
     os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), sys.stderr.fileno())
-    MESSAGES.file = os.fdopen(ours, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
+    speak_into(os.fdopen(ours, "w", buffering=1, encoding="utf-8", errors="backslashreplace"))
 
 
 def show(error: TowpathError) -> None:
+    if say_error(str(error)):
+        return
     if isinstance(error, ProblemsError):
         _print(Text(error.title, style="bold"))
         for problem in error.problems:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:  # a command that fails early need not wait for HTTP
 
 Command = Callable[..., Any]
 
+SUFFIXES = (".yaml", ".yml")
+LONGEST_NAME = 250  # of a file; statements of SQL may be longer, and asking for such a file fails
+MOST_NAMED = 3  # of several that could be meant
+
 
 @dataclass(frozen=True)
 class Found:
@@ -58,8 +62,59 @@ def leading_job(words: tuple[str, ...], found: Found) -> tuple[tuple[str, ...], 
     return words[1:], Found(job=Path(words[0]))
 
 
+def leading_job_and_word(words: tuple[str, ...], found: Found, what: str) -> tuple[str, Found]:
+    """The same where exactly one word follows."""
+    words, found = leading_job(words, found)
+    if len(words) != 1:
+        raise click.UsageError(f"expected [JOB] {what}, got {' '.join(words)}")
+    return words[0], found
+
+
+def leading_job_or_words(words: tuple[str, ...], found: Found, most: int = 1) -> tuple[Found, tuple[str, ...]]:
+    """The same where nothing has to follow, and `most` words at most: a single word is the job if it looks like one."""
+    if not words or not (len(words) > most or _is_meant_for_job(words[0])):
+        return found, words
+    if found != Found():
+        raise click.UsageError(f"name the job once: as the first word ({words[0]}) or by an option")
+    return Found(job=Path(words[0])), words[1:]
+
+
 def _is_job(path: Path) -> bool:
-    return (path.suffix in (".yaml", ".yml") and path.is_file()) or (path / "journal.sqlite").is_file()
+    return (path.suffix in SUFFIXES and path.is_file()) or (path / "journal.sqlite").is_file()
+
+
+def _is_meant_for_job(word: str) -> bool:
+    """Also one that is not there, which is to be said, or is a folder and no store."""
+    if len(word) > LONGEST_NAME:
+        return False
+    path = Path(word)
+    return _is_job(path) or (len(word.split()) == 1 and (path.suffix in SUFFIXES or "/" in word or path.is_dir()))
+
+
+def job_file_first(words: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
+    """The job file, and the other words: the file is the first of them, or the only one here."""
+    if words and _is_meant_for_job(words[0]):
+        return Path(words[0]), words[1:]
+    return only_job_file(), words
+
+
+def only_job_file() -> Path:
+    found = sorted(path for suffix in SUFFIXES for path in Path().glob(f"*{suffix}"))
+    if len(found) == 1:
+        return found[0]
+    here = f"found {', '.join(map(str, found[:MOST_NAMED]))}" if found else "found none"
+    hint = "name the job file" if found else "name the job file, or write one to begin with: towpath init"
+    raise StoreError(f"{Path.cwd()}: expected one job file here, {here}\n    -> {hint}")
+
+
+def runs_job_file(command: Command) -> Command:
+    """Adds the argument JOB of commands that need the file and not the store; the command gets `job_file`."""
+
+    def chosen(_: click.Context, __: click.Parameter, path: Path | None) -> Path:
+        return path or only_job_file()
+
+    kind = click.Path(path_type=Path)
+    return click.argument("job_file", metavar="[JOB]", required=False, type=kind, callback=chosen)(command)
 
 
 def store_of(job: Path) -> Path:

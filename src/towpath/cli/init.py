@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from towpath.cli.output import json_option, print_json
 from towpath.errors import StoreError
 
 JOB = """\
@@ -46,7 +47,8 @@ queries:
 
 @click.command("init", epilog="Example: towpath init shop.yaml")
 @click.argument("file", metavar="[FILE]", default="job.yaml", type=click.Path(path_type=Path, dir_okay=False))
-def command(file: Path) -> None:
+@json_option
+def command(file: Path, as_json: bool) -> None:
     """Write a job file to begin with, which runs as it is. By default job.yaml; a file that is there stays."""
     try:
         with file.open("x", encoding="utf-8") as new:
@@ -55,6 +57,9 @@ def command(file: Path) -> None:
         raise StoreError(f"{file} is there already\n    -> name another file: towpath init other.yaml") from None
     except OSError as error:
         raise StoreError(f"{file}: cannot be written: {error.strerror}") from error
+    if as_json:
+        print_json({"file": str(file)})
+        return
     click.echo(f"wrote {file}. Next:")
     for verb, what in (("check", "what is wrong with it"), ("up", "runs it, until Ctrl-C"), ("results", "its answers")):
         click.echo(f"    {f'towpath {verb} {file}':<40}{what}")

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from towpath.cli.finding import Found, commands_service
+from towpath.cli.finding import Found, commands_service, leading_job_and_word
 from towpath.cli.output import json_option, print_json, working
 from towpath.errors import MoveRefused, ServiceError
 
@@ -14,7 +14,7 @@ ENDED = ("done", "abandoned")
 
 
 @click.command("migrate", epilog="Example: towpath migrate hot --to right --wait")
-@click.argument("subject", metavar="QUERY|FRAGMENT")
+@click.argument("words", metavar="[JOB] QUERY|FRAGMENT", nargs=-1, required=True)
 @click.option("--to", "node", metavar="NODE", help="Where it is to run; without it, where it is.")
 @click.option("--carrier", "carriers", type=click.Choice(["compiled", "universal"]), help="The kind it is to run in.")
 @click.option("--wait", is_flag=True, help="Show the steps as they happen, until it is done.")
@@ -22,7 +22,7 @@ ENDED = ("done", "abandoned")
 @commands_service
 @json_option
 def command(
-    subject: str,
+    words: tuple[str, ...],
     node: str | None,
     carriers: str | None,
     wait: bool,
@@ -37,6 +37,7 @@ def command(
     """
     if node is None and carriers is None:
         raise click.UsageError("say where to: --to NODE, --carrier compiled, --carrier universal, or both")
+    subject, found = leading_job_and_word(words, found, "QUERY|FRAGMENT")
     with found.client() as client:
         from towpath.cli.following import follow, newest
 

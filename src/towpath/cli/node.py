@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from towpath.cli.logs import log_format_option, speaks_json
 from towpath.cli.output import json_option, print_data, print_json, working
 
 
@@ -30,6 +31,7 @@ def command() -> None:
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark; repeatable.")
 @click.option("--jars", multiple=True, type=click.Path(exists=True, dir_okay=False), help="A jar file; repeatable.")
 @click.option("--packages", help="Packages of Maven Central that Spark fetches, as in group:name:version,...")
+@log_format_option
 @json_option
 def start(
     name: str,
@@ -53,7 +55,7 @@ def start(
 
     with working(f"starting node {name}, which takes about 10 seconds"):
         spark = _settings(conf) | _jar_settings(jars, packages)
-        started = server.start(name, cores, memory, port, spark, lambda: None, master=master)
+        started = server.start(name, cores, memory, port, spark, lambda: None, master=master, json_log=speaks_json())
     if as_json:
         print_json(asdict(started))
     else:
@@ -91,11 +93,15 @@ def list_(as_json: bool) -> None:
 
 @command.command("stop", epilog="Example: towpath node stop left")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-def stop(names: tuple[str, ...]) -> None:
+@json_option
+def stop(names: tuple[str, ...], as_json: bool) -> None:
     """Stop nodes. What their carriers have not committed is done again when they start elsewhere."""
     from towpath.spark import server
 
     for name in names:
         with working(f"stopping node {name}"):
             server.stop(name)
-        click.echo(f"node {name} is stopped")
+        if not as_json:
+            click.echo(f"node {name} is stopped")
+    if as_json:
+        print_json({"stopped": list(names)})

@@ -36,6 +36,12 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, is_eager=True, callback=_note_json, help="Answer in JSON, for programs."
 )
 
+
+def json_chosen(format_: str, as_json: bool) -> str:
+    """Of commands that have --format, too."""
+    return "json" if as_json else format_
+
+
 CARRIER_FIGURES = ("queries", "fragments", "rows/s", "trigger", "event time", "late rows")
 LATE_STREAMS = 5  # that are named when rows come late
 

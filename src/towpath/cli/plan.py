@@ -40,8 +40,8 @@ def command(
 ) -> None:
     """Place the fragments of PROBLEM on its nodes, and say what that costs.
 
-    PROBLEM is a problem file (docs/placement.md). Nothing is run or moved. The exit code is 1 if the file has mistakes
-    or the planner fails.
+    PROBLEM is a problem file (`towpath docs placement`). Nothing is run or moved. The exit code is 1 if the file has
+    mistakes or the planner fails.
     """
     from towpath import planners
     from towpath.cli import planning

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from towpath.cli.finding import store_of
-from towpath.cli.output import MESSAGES, exact_time, print_data, print_json
+from towpath.cli.finding import Found, leading_job_or_words
+from towpath.cli.output import MESSAGES, exact_time, json_chosen, json_option, print_data, print_json
 from towpath.cli.stopping import on_stop
 
 if TYPE_CHECKING:  # other commands need not wait for DuckDB
@@ -25,20 +25,35 @@ MOST_LEAVING = 3  # queries that are named
 
 
 @click.command("results", epilog="Example: towpath results job.yaml high-bids --limit 10")
-@click.argument("job", metavar="JOB", type=click.Path(path_type=Path))
-@click.argument("query", required=False)
+@click.argument("words", metavar="[JOB] [QUERY]", nargs=-1)
+@click.option("--store", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="The job's store.")
 @click.option("--follow", is_flag=True, help="Go on with new rows as they come, until Ctrl-C.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
 @click.option("--limit", type=click.IntRange(min=0), help="At most so many rows: the newest, with --follow the first.")
-def command(job: Path, query: str | None, follow: bool, format_: str, out: Path | None, limit: int | None) -> None:
+@json_option
+def command(
+    words: tuple[str, ...],
+    store: Path | None,
+    follow: bool,
+    format_: str,
+    out: Path | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
     """Show the results of QUERY, or list all queries.
 
-    JOB is a job file or the store of a job; the job may be running or not.
+    JOB is a job file or the store of a job, by default the only one here; the job may be running or not. --json and
+    --format json give an object for each row, and of the queries a list.
     """
     from towpath.api.reader import Reader
 
-    reader = Reader(store_of(job))
+    found, words = leading_job_or_words(words, Found(store=store))
+    if len(words) > 1:
+        raise click.UsageError(f"expected [JOB] [QUERY], got {len(words)} queries; results shows one at a time")
+    query = words[0] if words else None
+    format_ = json_chosen(format_, as_json)
+    reader = Reader(found.folder())
     if query is None:
         _list(reader, format_, out)
     elif follow:

@@ -15,7 +15,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towpath.cli.failures import STOPPED, keep_log, show
+from towpath.cli.finding import runs_job_file
 from towpath.cli.live import LiveView
+from towpath.cli.logs import log_format_option
 from towpath.cli.output import (
     CARRIER_FIGURES,
     MESSAGES,
@@ -55,7 +57,7 @@ def advised(job: Job, advise: bool) -> Job:
     if not advise:
         return job
     if job.control is None:
-        raise click.UsageError("--advise needs a policy: give the job file a control section (docs/control.md)")
+        raise click.UsageError("--advise needs a policy: give the job file a control section (`towpath docs control`)")
     return dataclasses.replace(job, control=job.control.model_copy(update={"advise": True}))
 
 
@@ -70,7 +72,7 @@ def patient(job: Job) -> Job:
     epilog="Example: towpath run job.yaml; every night over logs that go on: "
     "towpath run logs.yaml --until-caught-up; once over a recording: towpath run recording.yaml --until-drained",
 )
-@click.argument("job_file", metavar="JOB", type=click.Path(path_type=Path))
+@runs_job_file
 @click.option(
     "--until-drained",
     is_flag=True,
@@ -85,6 +87,7 @@ def patient(job: Job) -> Job:
 )
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Run for this long.")
 @advise_option
+@log_format_option
 @json_option
 @click.pass_context
 def command(

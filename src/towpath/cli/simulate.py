@@ -79,8 +79,8 @@ def command(
 ) -> None:
     """Run PROBLEM's tuples through its operators in simulated time, while a policy moves fragments between nodes.
 
-    PROBLEM is a problem file (docs/placement.md). The same seed gives the same results, byte by byte. Ctrl-C ends the
-    simulation early and shows what happened so far.
+    PROBLEM is a problem file (`towpath docs placement`). The same seed gives the same results, byte by byte. Ctrl-C
+    ends the simulation early and shows what happened so far.
     """
     require("lab", "towpath simulate")
     from towpath import planners, policies

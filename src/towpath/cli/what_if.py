@@ -33,8 +33,8 @@ SHOWN_MOVES = 10
 def command(found: Found, planner: str, settings: tuple[str, ...], seconds: float | None, as_json: bool) -> None:
     """Say what a planner would move in a job, and what that would change. Nothing is moved.
 
-    The job needs a control section (docs/control.md): what it measures is what the planner is given, also after the job
-    was stopped.
+    The job needs a control section (`towpath docs control`): what it measures is what the planner is given, also after
+    the job was stopped.
     """
     if seconds is not None:
         require("lab", "--simulate")

@@ -21,6 +21,7 @@ from pydantic import (
     PlainValidator,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
     create_model,
 )
 from pydantic.fields import FieldInfo
@@ -229,11 +230,16 @@ def _column_type(value: object) -> Type:
         raise refusal(f"{shown(value)} is not a known type of a column", hint) from None
 
 
+# What an editor is told that users write, where that is not what we make of it; UNIT: what one of a default is.
+UNIT = "x-unit"
+_WRITTEN_DURATION = {"type": ["string", "number"], "pattern": r"^\s*\d+(\.\d+)?\s*[A-Za-z]*\s*$"}
+_WRITTEN_MOMENT = {"type": "string", "examples": ["2026-01-01T00:00:00Z"]}
+
 ColumnType = Annotated[Type, BeforeValidator(_column_type)]
-Duration = Annotated[int, BeforeValidator(_duration_us)]  # in microseconds
-Milliseconds = Annotated[int, BeforeValidator(_duration_ms)]
-Instant = Annotated[int, BeforeValidator(_instant_us)]  # in microseconds since 1970
-Beginning = Annotated[Start, PlainValidator(start_of)]
+Duration = Annotated[int, BeforeValidator(_duration_us), WithJsonSchema({**_WRITTEN_DURATION, UNIT: "us"})]
+Milliseconds = Annotated[int, BeforeValidator(_duration_ms), WithJsonSchema({**_WRITTEN_DURATION, UNIT: "ms"})]
+Instant = Annotated[int, BeforeValidator(_instant_us), WithJsonSchema({**_WRITTEN_MOMENT, UNIT: "us since 1970"})]
+Beginning = Annotated[Start, PlainValidator(start_of), WithJsonSchema(_WRITTEN_MOMENT)]
 Plain = Annotated[str | int | float | bool, BeforeValidator(plain_value)]
 Whole = Annotated[int, BeforeValidator(_not_bool), Field(le=2**63 - 1)]  # what files, Spark and a journal can hold
 Number = Annotated[float, BeforeValidator(_not_bool)]

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from towpath.api.figures import QueryCost
+from towpath.service import health
 from towpath.service.messages import (
     Drain,
     HistoryEntry,
@@ -22,6 +23,7 @@ from towpath.service.messages import (
     MoveStatus,
     NodeStatus,
     QueryStatus,
+    Readiness,
     Submit,
     Withdraw,
 )
@@ -67,6 +69,9 @@ SERVICE = (
     Endpoint("POST", "/moves", None, "Begin to move a query or a fragment", Migrate, list[MoveStatus]),
     Endpoint("POST", "/drain", None, "Drain a node, or take that back", Drain, NodeStatus),
     Endpoint("GET", "/history", None, "What happened, and why", answer=list[HistoryEntry], query=LookRequest),
+    Endpoint("GET", "/metrics", None, "The job as metrics, in Prometheus's text format"),
+    Endpoint("GET", "/healthz", None, "Whether the process answers; without a token"),
+    Endpoint("GET", "/readyz", None, "Whether the job works; without a token", answer=Readiness),
 )
 
 
@@ -108,7 +113,7 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
         found["requestBody"] = {"required": True, "content": _json(_schema(endpoint.body, schemas, "validation"))}
     if endpoint.query is not None:
         found["parameters"] = _parameters(endpoint.query, schemas)
-    if endpoint.path == "/console/session":
+    if endpoint.path in ("/console/session", *health.PATHS):
         found["security"] = []
     return found
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from towpath import html
 from towpath.placement.cluster import Cluster
 
+MOST_SHOWN = 20  # fragments of a node, in a notebook
 EVERYWHERE = ""  # in place of a node: every node reads the stream by itself, and nothing flows for it
 
 OperatorKind = Literal["filter", "project", "join", "aggregate", "union"]
@@ -67,9 +69,24 @@ class Placement:
     def single(nodes: Mapping[str, str]) -> Placement:
         return Placement({fragment: (node,) for fragment, node in nodes.items()})
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what each node runs."""
+        on: dict[str, list[str]] = {}
+        for fragment, places in self.nodes.items():
+            for node in places:
+                on.setdefault(node, []).append(fragment)
+        rows = [(node, f"{len(names):,}", _listed(names)) for node, names in sorted(on.items())]
+        refused = [("refused", query, reason) for query, reason in self.refused.items()]
+        return html.table(("node", "number", "fragments"), [*rows, *refused], right=(1,))
+
     def moved(self, fragment: str, source: str, target: str) -> Placement:
         kept = tuple(target if node == source else node for node in self.nodes[fragment])
         return Placement({**self.nodes, fragment: kept}, self.refused)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
+    return ", ".join(names[:MOST_SHOWN]) + more
 
 
 @dataclass(frozen=True)

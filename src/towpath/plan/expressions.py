@@ -56,7 +56,7 @@ def _normal(node: exp.Expression) -> exp.Expression:
     match node:
         case exp.And() | exp.Or():
             return _chain(node)
-        case exp.Add() | exp.Mul() if _order(node.expression) < _order(node.this):
+        case exp.Add() | exp.Mul() if _precedes(node.expression, node.this):
             # Swapped but never regrouped: (a + b) + c and a + (b + c) round and overflow differently.
             return type(node)(this=node.expression, expression=node.this)
         case exp.In():
@@ -64,7 +64,7 @@ def _normal(node: exp.Expression) -> exp.Expression:
             if len(members) == 1:
                 return exp.EQ(this=node.this, expression=members[0])
             node.set("expressions", members)
-        case _ if type(node) in FLIPPED and _order(node.expression) < _order(node.this):
+        case _ if type(node) in FLIPPED and _precedes(node.expression, node.this):
             return FLIPPED[type(node)](this=node.expression, expression=node.this)
     return node
 
@@ -72,6 +72,12 @@ def _normal(node: exp.Expression) -> exp.Expression:
 def _order(expr: exp.Expression) -> tuple[bool, str, str]:
     """Shape before constants, so that queries that differ in constants alone keep one shape."""
     return constant(expr) is not None, form(expr, shape=True), form(expr)
+
+
+def _precedes(one: exp.Expression, other: exp.Expression) -> bool:
+    """Mostly one of them is a constant, and then nothing has to be written down."""
+    of_one, of_other = constant(one) is not None, constant(other) is not None
+    return of_other if of_one != of_other else _order(one) < _order(other)
 
 
 def _chain(node: exp.And | exp.Or) -> exp.Expression:
@@ -93,7 +99,8 @@ def _operands(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expr
 
 def distinct(expressions: Iterable[exp.Expression]) -> list[exp.Expression]:
     """Each once, in canonical order."""
-    return sorted({form(e): e for e in expressions}.values(), key=_order)
+    found = list({form(e): e for e in expressions}.values())
+    return sorted(found, key=_order) if len(found) > 1 else found
 
 
 def aliases_in(expr: exp.Expression) -> frozenset[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from sqlglot import exp
@@ -79,7 +80,11 @@ class Slot:
         """The expression as it was written, apart from its constants."""
         return self.expr.transform(lambda node: node.this if isinstance(node, Grouped) else node)
 
-    @property
+    @cached_property
+    def matches_patterns(self) -> bool:
+        return self.expr.find(exp.Like) is not None
+
+    @cached_property
     def text(self) -> str:
         """Equal for equal slots only."""
         return f"{form(self.expr)} {self.type.value} {[p.value for p in self.params]}"
@@ -134,7 +139,7 @@ class Pipeline:
     aggregates: tuple[Slot, ...] = ()
     having: tuple[Bound, ...] = ()
 
-    @property
+    @cached_property
     def computed(self) -> tuple[Bound, ...]:
         """The distinct computed outputs, in an order that does not depend on that of the outputs.
 
@@ -142,7 +147,7 @@ class Pipeline:
         """
         return tuple(sorted({o.bound for o in self.outputs if o.bound is not None}, key=_text))
 
-    @property
+    @cached_property
     def signature(self) -> str:
         """Equal signatures produce equal streams. Plain output columns are left out: a reader picks them."""
         parts: list[object] = [

@@ -216,7 +216,7 @@ def _sums(argument: exp.Expression, type_: Type) -> Iterator[Partial]:
 def _patterns(pipeline: Pipeline) -> Iterator[exp.Like]:
     bounds = (*pipeline.residuals, *pipeline.having, *pipeline.computed)
     slots = (*(b.slot for b in bounds), *pipeline.groups, *pipeline.aggregates)
-    if any(slot.expr.find(exp.Like) for slot in slots):
+    if any(slot.matches_patterns for slot in slots):
         for expr in (*(b.expr for b in bounds), *(s.expr for s in slots)):
             yield from expr.find_all(exp.Like)
 

@@ -117,7 +117,7 @@ def _require(name: str, module: ModuleType) -> None:
     if not dataclasses.is_dataclass(getattr(module, "Options", None)):
         mistakes.append(errors.Mistake(f"{module.__file__}", "has no dataclass Options", "it may be an empty one"))
     if mistakes:
-        raise PlannerError(f"{name} is not a planner: see docs/how_to_add_a_planner.md", mistakes)
+        raise PlannerError(f"{name} is not a planner: see `towpath docs how_to_add_a_planner`", mistakes)
 
 
 def options(name: str, texts: Mapping[str, Any]) -> Any:

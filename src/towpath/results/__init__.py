@@ -6,7 +6,7 @@ from towpath.results.compact import CompactionReport, compact, retain
 from towpath.results.feeding import SinkFeeder
 from towpath.results.log import Part, Position, committed
 from towpath.results.look import Look
-from towpath.results.read import Chunk, batches, end, follow, look_at, read
+from towpath.results.read import Chunk, Relation, batches, end, follow, look_at, read, relation
 from towpath.results.render import FORMATS, render
 from towpath.results.sinks.base import Sink, SinkStep
 from towpath.results.sinks.console import ConsoleSink
@@ -25,6 +25,7 @@ __all__ = [
     "ParquetSink",
     "Part",
     "Position",
+    "Relation",
     "Sink",
     "SinkFeeder",
     "SinkStep",
@@ -35,6 +36,7 @@ __all__ = [
     "follow",
     "look_at",
     "read",
+    "relation",
     "render",
     "retain",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -79,6 +80,37 @@ def read(
     )
 
 
+@dataclass(frozen=True)
+class Relation:
+    """The rows of a query as SQL of DuckDB, to be part of other SQL: what that leaves out is not read."""
+
+    sql: str
+    files: tuple[Path, ...]  # that it reads; when one is missing, compaction has merged it into another
+
+
+def relation(parts: Sequence[Part]) -> Relation:
+    """The rows that `read` gives, in no order."""
+    if not parts:
+        return Relation("SELECT NULL AS nothing WHERE false", ())
+    logs = _logs(parts)
+    scans = [replace(s, written_out=True) for p in parts for s in _scans(p, logs[p.root], Position(), None)]
+    names = _unlike([name for name, _ in parts[0].columns])
+    if not scans:
+        return Relation(f"SELECT {', '.join(f'NULL AS {_quoted(name)}' for name in names)} WHERE false", ())
+    columns = ", ".join(f"c{n} AS {_quoted(name)}" for n, name in enumerate(names))
+    rows, ordered = _rows(scans, len(names))
+    return Relation(f"SELECT {columns} FROM ({rows})", tuple(file for scan in ordered for file in scan.files))
+
+
+def _unlike(names: Sequence[str]) -> list[str]:
+    """The same, with a number behind those that were there already: DuckDB takes a and A for one."""
+    found: dict[str, str] = {}
+    for name in names:
+        new = next(n for k in itertools.count() if (n := f"{name}_{k}" if k else name).lower() not in found)
+        found[new.lower()] = new
+    return list(found.values())
+
+
 def batches(
     parts: Sequence[Part],
     position: Position,
@@ -146,6 +178,7 @@ class _Scan:
     which: Which = Which.GIVEN
     since_us: int | None = None  # of the result time
     table: str | None = None  # that has the rows of the files already
+    written_out: bool = False  # the names of the files stand in the SQL and are no parameter
 
     def read_by(self, look: Look) -> _Scan:
         return self if self.between else replace(self, table=look.table(self.part, self.files))
@@ -155,7 +188,13 @@ class _Scan:
         # Names may be doubled or odd, so they are given when the rows are out.
         output = ", ".join(f"{_quoted(source)} AS c{n}" for n, source in enumerate(columns))
         conditions = " AND ".join(self._conditions())
-        return f"SELECT {output}, {TIME} AS t{self._identity()} FROM {self.table or SCAN} WHERE {conditions}"
+        return f"SELECT {output}, {TIME} AS t{self._identity()} FROM {self.table or self._scan()} WHERE {conditions}"
+
+    def _scan(self) -> str:
+        if not self.written_out:
+            return SCAN
+        files = ", ".join("'" + name.replace("'", "''") + "'" for name in log.patterns(self.files))
+        return SCAN.replace("?", f"[{files}]")
 
     def _identity(self) -> str:
         """What a row is the same by in another copy. Sums of fractions may differ there in the last digit."""
@@ -236,7 +275,13 @@ def _oldest_us(scans: Sequence[_Scan]) -> int | None:
 
 
 def _run(scans: Sequence[_Scan], with_time: bool) -> pa.Table:
-    width = len(scans[0].part.columns) + with_time
+    rows, ordered = _rows(scans, len(scans[0].part.columns) + with_time, with_time=with_time)
+    with _database().cursor() as cursor:
+        return cursor.sql(f"SELECT * EXCLUDE t FROM ({rows}) ORDER BY t", params=_files(ordered)).to_arrow_table()
+
+
+def _rows(scans: Sequence[_Scan], width: int, *, with_time: bool = False) -> tuple[str, list[_Scan]]:
+    """SQL of the columns c0, c1 and so on, and of the result time t; with the scans in the order it has them in."""
     columns = ", ".join(f"c{n}" for n in range(width))
     copied = _copied([scan.part for scan in scans]) | {scan.part.select for scan in scans if scan.old}
     ordered: list[_Scan] = []
@@ -246,9 +291,7 @@ def _run(scans: Sequence[_Scan], with_time: bool) -> pa.Table:
         rows = " UNION ALL ".join(scan.sql(with_time) for scan in mine)
         selects.append(_once(rows, columns, mine[0].part) if select in copied else f"SELECT {columns}, t FROM ({rows})")
         ordered += mine
-    query = f"SELECT * EXCLUDE t FROM ({' UNION ALL '.join(selects)}) ORDER BY t"
-    with _database().cursor() as cursor:
-        return cursor.sql(query, params=_files(ordered)).to_arrow_table()
+    return " UNION ALL ".join(selects), ordered
 
 
 def _once(rows: str, columns: str, part: Part) -> str:

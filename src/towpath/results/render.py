@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -78,7 +79,14 @@ def json_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 def json_texts(table: pa.Table) -> Iterator[str]:
     """One JSON object per row."""
     for row in json_rows(table):
-        yield json.dumps(dict(zip(table.column_names, row, strict=True)), ensure_ascii=False)
+        yield json.dumps(dict(zip(table.column_names, row, strict=True)), ensure_ascii=False, default=_json_value)
+
+
+def _json_value(value: object) -> object:
+    """What only a calculation over results gives: decimals, stretches of time, bytes."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return str(value)
 
 
 def _json(stream: TextIO) -> Callable[[pa.Table], None]:
@@ -90,7 +98,7 @@ def _csv(stream: TextIO) -> Callable[[pa.Table], None]:
 
     def write(table: pa.Table) -> None:
         nonlocal header
-        text = pa.table([_readable(column) for column in table.columns], names=table.column_names)
+        text = pa.table([_flat(_readable(column)) for column in table.columns], names=table.column_names)
         buffer = pa.BufferOutputStream()
         pa_csv.write_csv(text, buffer, pa_csv.WriteOptions(include_header=header))
         stream.write(buffer.getvalue().to_pybytes().decode())
@@ -106,17 +114,17 @@ def _table(stream: TextIO) -> Callable[[pa.Table], None]:
 
     def write(table: pa.Table) -> None:
         nonlocal widths
-        cells = [_cells(column) for column in table.columns]
+        texts = [cells(column) for column in table.columns]
         header = not widths
         # What comes later continues the columns of what was printed before, and only ever widens them.
         widths = [
             max(len(name), before, *map(len, column), 0)
-            for name, before, column in zip(table.column_names, widths or [0] * len(cells), cells, strict=True)
+            for name, before, column in zip(table.column_names, widths or [0] * len(texts), texts, strict=True)
         ]
         grid = Table(show_header=header, box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for field, least in zip(table.schema, widths, strict=True):
-            grid.add_column(field.name, justify="right" if _is_number(field.type) else "left", min_width=least)
-        for row in zip(*cells, strict=True):
+            grid.add_column(field.name, justify="right" if is_number(field.type) else "left", min_width=least)
+        for row in zip(*texts, strict=True):
             grid.add_row(*row)
         if header or table.num_rows:
             with console.capture() as captured:  # rich itself would end the process when the pipe is closed
@@ -156,6 +164,22 @@ def _readable(column: pa.Array) -> pa.Array:
     return column
 
 
+def _flat(column: pa.Array) -> pa.Array:
+    """What CSV has no form for, as JSON."""
+    if pa.types.is_nested(column.type):
+        texts = (None if v is None else json.dumps(v, default=_json_value) for v in column.to_pylist())
+        return pa.array(texts, pa.string())
+    return pa.array(map(_text_of, column.to_pylist()), pa.string()) if _has_no_csv(column.type) else column
+
+
+def _has_no_csv(type: pa.DataType) -> bool:
+    return bool(pa.types.is_duration(type) or pa.types.is_interval(type))
+
+
+def _text_of(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
 def _json_values(column: pa.Array) -> list[Any]:
     values = _readable(column).to_pylist()
     if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
@@ -165,11 +189,12 @@ def _json_values(column: pa.Array) -> list[Any]:
     return values
 
 
-def _cells(column: pa.ChunkedArray) -> list[str]:
+def cells(column: pa.ChunkedArray) -> list[str]:
+    """The values of a column as people read them."""
     return [NULL if value is None else str(value) for value in _readable(column).to_pylist()]
 
 
-def _is_number(type: pa.DataType) -> bool:
+def is_number(type: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))
 
 

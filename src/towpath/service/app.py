@@ -32,6 +32,7 @@ from towpath.errors import (
     UnknownNameError,
     UnknownQueryError,
 )
+from towpath.service import health, metrics
 from towpath.service.limits import BoundedBody
 from towpath.service.messages import Drain, LookRequest, Migrate, Submit, Withdraw, dump_error
 from towpath.service.request_queue import RequestQueue
@@ -84,6 +85,7 @@ def build(
     patience_s: float = PATIENCE_S,
     beside: Beside | None = None,
     reader_token: str = "",
+    scraping: metrics.Scraping = metrics.NOBODY,
 ) -> Starlette:
     routes = _Routes(verbs, requests, patience_s)
     more = beside.routes(routes.kit, {token: "operator", reader_token: "reader"}) if beside else ()
@@ -98,29 +100,48 @@ def build(
             Route("/moves", routes.migrate, methods=["POST"]),
             Route("/drain", routes.drain, methods=["POST"]),
             Route("/history", routes.history, methods=["GET"]),
+            metrics.Metrics(verbs, routes.kit.ask, scraping.most_queries).route,
+            *health.Health(verbs, routes.kit.ask).routes,
             *more,
         ],
         # A body is read only if its sender may send one.
-        middleware=[Middleware(_Guard, token=token, beside=beside), Middleware(BoundedBody)],
+        middleware=[
+            Middleware(_Guard, token=token, metrics_token=scraping.token, beside=beside),
+            Middleware(BoundedBody),
+        ],
         exception_handlers={TowpathError: _failed, HTTPException: _misunderstood, Exception: _internal},
     )
 
 
 class _Guard:
-    """Lets only those in who have read the token, whatever they ask for, and whom the console lets in."""
+    """Lets only those in who have read the token, whatever they ask for, and whom the console lets in.
 
-    def __init__(self, app: ASGIApp, token: str, beside: Beside | None = None) -> None:
+    Everybody may ask whether the service is well, and those with a token for it read the metrics.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, metrics_token: str = "", beside: Beside | None = None) -> None:
         self._app = app
         self._beside = beside
-        self._expected = f"Bearer {token}".encode()
+        self._operator = f"Bearer {token}".encode()
+        self._scraper = f"Bearer {metrics_token}".encode() if metrics_token else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._app
-        if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not secrets.compare_digest(given, self._expected):
-                app = self._refusal(Request(scope)) or app
+        if scope["type"] == "http" and not self._may(scope):
+            app = self._refusal(Request(scope)) or app
         await app(scope, receive, send)
+
+    def _may(self, scope: Scope) -> bool:
+        headers = dict(scope["headers"])
+        given = headers.get(b"authorization", b"")
+        if secrets.compare_digest(given, self._operator):
+            return True
+        # The body of somebody who is not known is not read.
+        if b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0":
+            return False
+        if scope["path"] == metrics.PATH and scope["method"] in health.SAFE and self._scraper is not None:
+            return secrets.compare_digest(given, self._scraper)
+        return health.is_open(scope["method"], scope["path"])
 
     def _refusal(self, request: Request) -> Response | None:
         if self._beside is not None:
@@ -246,7 +267,9 @@ async def _failed(_: Request, error: Exception) -> Response:
 async def _misunderstood(request: Request, error: Exception) -> Response:
     """Something that no command of towpath sends."""
     assert isinstance(error, HTTPException), "registered for these"
-    message = f"{request.method} {request.url.path}: {error.detail}; docs/service.md has what the service answers to"
+    message = (
+        f"{request.method} {request.url.path}: {error.detail}; `towpath docs service` has what the service answers to"
+    )
     return JSONResponse(dump_error(ServiceError(message)), error.status_code)
 
 

@@ -142,5 +142,5 @@ def _refuse_plain(address: str) -> None:
         return
     raise ServiceError(
         f"expected https://..., or http:// to this machine, got {address!r}\n"
-        "    -> use TLS or an SSH tunnel to a service elsewhere; docs/service.md shows how"
+        "    -> use TLS or an SSH tunnel to a service elsewhere; `towpath docs service` shows how"
     )

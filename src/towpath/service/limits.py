@@ -1,7 +1,8 @@
 """What nobody may take from the service: its descriptors, its memory, and answers meant for another page.
 
-uvicorn waits for ever for a request that was half sent. So connections that owe a request have a time, and when there
-are too many, the one that has owed its request the longest goes: whoever sends a whole request is answered.
+uvicorn waits for ever for a request that was half sent, and for an answer to be read. So connections that owe a request
+have a time, those that do not read their answer too, and when there are too many, the one that has owed either the
+longest goes: whoever sends a whole request and reads its answer is answered.
 """
 
 from __future__ import annotations
@@ -25,16 +26,19 @@ from towpath.service.messages import dump_error
 MOST_CONNECTIONS = 128
 HEADER_S = 10.0  # from when a connection is made, or an answer was given, to the last line of the next header
 BODY_S = 60.0
+UNREAD_S = 20.0  # in which at least LEAST_READ of an answer has to be read, or all that is left
+LEAST_READ = 16 * 1024  # bytes
 MOST_BODY = 16 * 1024 * 1024  # bytes: 160 queries as long as a query can be, or a hundred thousand usual ones
 
-# Connections that owe a request, the longest first.
+# Connections that owe a request, or do not read, the longest first.
 _owing: WeakKeyDictionary[ServerState, dict[Connection, None]] = WeakKeyDictionary()
 
 
 class Connection(H11Protocol):
-    """One that owes a request for a limited time."""
+    """One that owes a request for a limited time, and reads its answers."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _answered = False  # all of the answer was written, and some of it is still to be read
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -51,13 +55,45 @@ class Connection(H11Protocol):
         answering = self.cycle
         super().data_received(data)
         if self.cycle is not answering:
-            self._owe_nothing()
+            self._begin()
+
+    def pause_writing(self) -> None:
+        """More is written than is read. Called in the middle of an answer, and never twice in a row."""
+        super().pause_writing()
+        self._owe_nothing()
+        self._others[self] = None
+        self._expect_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._owe_nothing()
+        if self._answered:
+            self._owe()
+
+    def _expect_reading(self) -> None:
+        left = self.transport.get_write_buffer_size()
+
+        def look() -> None:
+            if self.transport.get_write_buffer_size() > left - LEAST_READ:
+                self.transport.abort()
+            else:
+                self._expect_reading()
+
+        self._deadline = self.loop.call_later(UNREAD_S, look)
 
     def on_response_complete(self) -> None:
         answered = self.cycle
-        self._owe()
+        self._answered = True
+        if not self.flow.write_paused:
+            self._owe()
         super().on_response_complete()  # which may begin with the next request
         if self.cycle is not answered:
+            self._begin()
+
+    def _begin(self) -> None:
+        """A request has come."""
+        self._answered = False
+        if not self.flow.write_paused:
             self._owe_nothing()
 
     @property

@@ -120,6 +120,16 @@ class JobStatus(Figures):
 
 
 @dataclass(frozen=True)
+class Readiness:
+    """What of a job works. Without names: whoever asks need not show a token."""
+
+    ready: bool
+    loop: str
+    nodes: str = "not known"
+    journal: str = "not known"
+
+
+@dataclass(frozen=True)
 class HistoryEntry:
     """An entry of the history."""
 

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from towpath.errors import ServiceError
 from towpath.service import app, service_file
 from towpath.service.limits import Connection, OwnPages
+from towpath.service.metrics import NOBODY, Scraping
 from towpath.service.request_queue import RequestQueue
 from towpath.service.verbs import Verbs
 from towpath.store.layout import Store
@@ -32,6 +33,7 @@ def serving(
     port: int = 0,
     names: Collection[str] = (),
     beside: app.Beside | None = None,
+    scraping: Scraping = NOBODY,
 ) -> Iterator[str]:
     """Answers as long as this lasts; gives the address. The store knows who may ask, and where.
 
@@ -41,8 +43,9 @@ def serving(
         name, number = bound.getsockname()[:2]
         address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
         token, reader = service_file.new_token(), service_file.new_token() if beside else ""
+        built = app.build(verbs, requests, token, beside=beside, reader_token=reader, scraping=scraping)
         with (
-            _running(OwnPages(app.build(verbs, requests, token, beside=beside, reader_token=reader), names), bound),
+            _running(OwnPages(built, names), bound),
             _closed_at_end(requests),
             service_file.written(store.service, service_file.ServiceAddress(address, os.getpid(), token, reader)),
         ):
@@ -53,7 +56,8 @@ def refuse_public_address(host: str) -> None:
     if not service_file.is_loopback(host):
         raise ServiceError(
             f"expected an address of this machine only (127.0.0.1, ::1 or localhost), got {host!r}: the service has no "
-            "TLS\n    -> reach it from elsewhere through an SSH tunnel or a proxy with TLS; docs/service.md shows how"
+            "TLS\n    -> reach it from elsewhere through an SSH tunnel or a proxy with TLS; `towpath docs service` "
+            "shows how"
         )
 
 

@@ -5,6 +5,7 @@ All but `history` are called by the loop that runs the job.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from contextlib import closing
@@ -12,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-from towpath.api.figures import Figures, QueryCost
+from towpath.api.figures import Durations, Figures, QueryCost
 from towpath.api.monitor import Monitor
 from towpath.api.running import Towpath
 from towpath.config.settings import close_to
@@ -20,7 +21,7 @@ from towpath.control.journal.answers import share_read, state_of
 from towpath.control.journal.journal import Journal
 from towpath.control.observe.situation import LinkFlow
 from towpath.control.state.records import MoveRecord, QueryRecord
-from towpath.errors import Mistake, MoveRefused, ProblemsError, UnknownQueryError
+from towpath.errors import Mistake, MoveRefused, ProblemsError, StoreError, UnknownQueryError
 from towpath.plan import CarrierKinds
 from towpath.service.messages import (
     Drain,
@@ -31,12 +32,16 @@ from towpath.service.messages import (
     MoveStatus,
     NodeStatus,
     QueryStatus,
+    Readiness,
     Submit,
     WayStatus,
     Withdraw,
 )
 from towpath.store.layout import Store
 
+log = logging.getLogger(__name__)
+
+WRITABLE = "can be written"
 LONGEST_NUMBER = 18  # digits of a fragment's number
 
 
@@ -46,6 +51,10 @@ class Verbs(Protocol):
     def queries(self) -> list[QueryStatus]: ...
 
     def costs(self) -> list[QueryCost]: ...
+
+    def durations(self) -> Durations: ...
+
+    def ready(self) -> Readiness: ...
 
     def submit(self, asked: Submit) -> list[QueryStatus]: ...
 
@@ -91,6 +100,20 @@ class JobVerbs:
 
     def costs(self) -> list[QueryCost]:
         return self._monitor.costs()
+
+    def durations(self) -> Durations:
+        return self._monitor.durations()
+
+    def ready(self) -> Readiness:
+        nodes = self._controller.known.nodes
+        answering = sum(self._controller.node_state(name) != "lost" for name in nodes)
+        try:
+            self._running.engine.probe_journal()
+            journal = WRITABLE
+        except StoreError as error:
+            log.warning("not ready: %s", error)
+            journal = "cannot be written"
+        return Readiness(answering > 0 and journal == WRITABLE, "turns", f"{answering} of {len(nodes)} answer", journal)
 
     def _aside(self) -> list[QueryRecord]:
         return sorted(self._controller.queries.aside.values(), key=lambda query: query.name)

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 import pyspark
@@ -34,9 +35,12 @@ PATIENCE_S = 90.0
 LOG_LINES = 15
 # Spark would end a session, and with it its carriers, when no controller has spoken to it for an hour.
 PATIENT = {"spark.connect.session.manager.defaultSessionTimeout": "-1"}
+JSON_LOG = {"spark.log.structuredLogging.enabled": "true"}
 HOST, BIND = "spark.driver.host", "spark.driver.bindAddress"
 TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # both Spark and PySpark read it from the environment
 TOKEN_BYTES = 32
+# By its shape and not by the token itself: everybody can read the arguments of a process.
+CLEANING = ["sed", "--unbuffered", r's/\(token=\)[^][:space:];,"]*/\1.../g']
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ def start(
     look: Callable[[], None],
     *,
     master: str | None = None,
+    json_log: bool = False,
 ) -> Server:
     """Starts a server and waits until it answers; `look` is called meanwhile.
 
@@ -94,14 +99,14 @@ def start(
     private_folder(place)
     log = place / "spark.log"
     port = port or _free_port()
-    settings = _settings(place, port, cores, spark, master)
+    settings = _settings(place, port, cores, spark, master) | (JSON_LOG if json_log else {})
     token_file = place / "token"
     token = _new_token(token_file)
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--class", SERVER]
     command += ["--name", f"towpath-{name}", "--master", master or f"local[{cores * TASKS_PER_CORE}]"]
     command += ["--driver-memory", memory]
     command += [text for key, value in settings.items() for text in ("--conf", f"{key}={value}")]
-    with open(log, "wb", opener=private_opener) as output:
+    with _without_tokens(log) as output:
         process = subprocess.Popen(
             [*command, "spark-internal"],
             stdout=output,
@@ -117,6 +122,21 @@ def start(
     server = Server(name, process.pid, born, address, cores, memory, str(log), str(token_file))
     _write(server)
     return server
+
+
+@contextmanager
+def _without_tokens(log: Path) -> Iterator[IO[bytes]]:
+    """Where a server writes what it says, for its log to have it without tokens.
+
+    Spark's worker for micro-batches prints the address that it connects to with the token in it, past every setting of
+    the log. What takes it out goes on when this process ends, and ends when the server and its workers have.
+    """
+    with open(log, "wb", opener=private_opener) as file:
+        bytewise = os.environ | {"LC_ALL": "C"}  # a token may stand beside what is no text
+        cleaning = subprocess.Popen(CLEANING, stdin=subprocess.PIPE, stdout=file, env=bytewise, start_new_session=True)
+    assert cleaning.stdin is not None, "it is a pipe"
+    with cleaning.stdin as pipe:
+        yield pipe
 
 
 def _settings(place: Path, port: int, cores: int, spark: Mapping[str, str], master: str | None) -> dict[str, str]:
@@ -137,7 +157,7 @@ def _refuse_unreachable(master: str, spark: Mapping[str, str]) -> None:
         raise RuntimeFailure(
             f"the workers of {master} could not reach this server: Spark listens on this machine only\n"
             f"    -> give --conf {HOST}=ADDRESS with an address of this machine that only the cluster can reach, and "
-            "--conf spark.authenticate=true with the cluster's secret (docs/security.md)"
+            "--conf spark.authenticate=true with the cluster's secret (`towpath docs security`)"
         )
 
 

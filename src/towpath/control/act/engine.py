@@ -101,6 +101,10 @@ class Engine:
         finally:
             self._journal.close()
 
+    def probe_journal(self) -> None:
+        """Raises StoreError if no decision could be written down now."""
+        self._journal.probe()
+
     # --- queries -----------------------------------------------------------------------------------------------------
 
     def submit(self, requests: Iterable[Request]) -> None:

@@ -1,7 +1,8 @@
 """Admission: a query is taken in only where there is room for it. Decides from what was measured; does nothing.
 
-What a query will take is not known before it runs: it is estimated from the fragments of its kind that run already, and
-a kind that nobody has measured is let in. What an equal fragment answers already takes nothing.
+What a query will take is not known before it runs: it is estimated from the fragments of its kind that run already, by
+what each further one brought, as far as their number has changed, and else by what they take on average. A kind that
+nobody has measured is let in. What an equal fragment answers already takes nothing.
 
 By load, a query has room where a node has. By a planner, it has room if the planner places it on what is left of the
 nodes, and the reason for a refusal is the planner's.
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 HINT = "    -> withdraw queries, add a node, or raise control.admission.most_load"
 WORK = "work"  # the name of a stream
+LEAST_COST = 0.01  # of what a fragment of its kind takes on average: no query is thought to take less
 NOTHING = 1e-9  # cpu of a full node: with 0 it would take nothing for that reason, and nobody would hear of cpu
 
 
@@ -106,12 +108,17 @@ def _said(situation: Situation, room: Room, planner: JobPlanner, asked: Problem,
 
 
 def _cost(situation: Situation, pipeline: Pipeline) -> float:
-    """Cores that it keeps busy, as fragments of the same family do on average."""
+    """Cores that it keeps busy, by fragments of the same family."""
     if any(record.signature == pipeline.signature for record in situation.fragments.values()):
         return 0.0
     family = template_of(pipeline).family
-    alike = [s for name, s in situation.operators.items() if situation.family_of(name) == family]
-    return mean(s.rate * s.cost for s in alike) if alike else 0.0
+    alike = [name for name in situation.fragments if situation.family_of(name) == family]
+    if not alike:
+        return 0.0
+    average = mean(situation.operators[name].rate * situation.operators[name].cost for name in alike)
+    carriers = {situation.fragments[name].carrier for name in alike}
+    further = [more for carrier in carriers if (more := situation.measures.further(carrier)) is not None]
+    return min(average, max(mean(further), LEAST_COST * average)) if further else average
 
 
 def _refusal(situation: Situation, room: Room, name: str, cost: float, places: Sequence[str]) -> str:

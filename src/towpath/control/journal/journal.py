@@ -98,6 +98,14 @@ class Journal:
         with self._db:
             self._db.execute("INSERT OR REPLACE INTO about VALUES ('said', ?)", (json.dumps(said),))
 
+    def probe(self) -> None:
+        """Raises StoreError if nothing can be written down now."""
+        try:
+            with self._db:
+                self._db.execute("INSERT OR REPLACE INTO about VALUES ('probed_us', ?)", (str(self.now_us()),))
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self._path}: nothing can be written down: {error}") from error
+
     def save(self, records: Iterable[Record]) -> None:
         """All or nothing. Raises StoreError, for instance when the disk is full."""
         try:

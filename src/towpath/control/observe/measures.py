@@ -8,7 +8,7 @@ the results log shows. The rest (offsets, planning, commits) is the carrier's ow
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass, field
 
 from towpath.runtime.carriers import BatchDone
@@ -18,6 +18,9 @@ SMOOTHING = 0.5  # how much of a smoothed value is the newest window's
 REMEMBERED = 64  # micro-batches of a carrier whose rows are known, for samples that come later
 # A fragment without results is looked up and costs something too: as much as one that emits a row in so many.
 LEAST_SELECTIVITY = 1e-4
+# What is known of a carrier's growth is worth so much less with every window: rates change, and a JVM gets faster.
+KEPT_OF_GROWTH = 0.9
+LEAST_SPREAD = 0.1  # deviation of the number of fragments, as a share of their mean, from which on growth says anything
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,33 @@ class Newest:
 
 
 @dataclass
+class _Growth:
+    """A line of least squares through the work of a carrier by the number of its fragments."""
+
+    weight: float = 0.0
+    fragments: float = 0.0  # sums, as the next three
+    work: float = 0.0
+    squares: float = 0.0
+    products: float = 0.0
+
+    def add(self, fragments: int, work: float) -> None:
+        terms = _Growth(1.0, fragments, work, fragments * fragments, fragments * work)
+        sums = (KEPT_OF_GROWTH * before + now for before, now in zip(astuple(self), astuple(terms), strict=True))
+        self.weight, self.fragments, self.work, self.squares, self.products = sums
+
+    @property
+    def slope(self) -> float | None:
+        """None as long as the number of fragments has hardly changed."""
+        if not self.fragments:
+            return None
+        mean, work = self.fragments / self.weight, self.work / self.weight
+        variance = self.squares / self.weight - mean * mean
+        if variance < (LEAST_SPREAD * mean) ** 2:
+            return None
+        return (self.products / self.weight - mean * work) / variance
+
+
+@dataclass
 class _Timing:
     last_end: float
     last_s: float = 0.0
@@ -68,6 +98,8 @@ class _Timing:
     link_bytes: Counter[str] = field(default_factory=Counter)  # of the window under way, by derived stream
     link_rates: dict[str, float] = field(default_factory=dict)  # smoothed, bytes per second
     batches: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))  # number and rows
+    fragments: int = 0  # that were there when its results were looked at last
+    growth: _Growth = field(default_factory=_Growth)
 
 
 class Measures:
@@ -97,9 +129,11 @@ class Measures:
             carrier.ended.append((event.seconds, max(at - carrier.last_end, event.seconds)))
         carrier.last_end, carrier.last_s = at, event.seconds
 
-    def sampled(self, carrier: str, fragments: Iterable[int], emitted: Mapping[int, Mapping[int, int]]) -> None:
+    def sampled(self, carrier: str, fragments: Collection[int], emitted: Mapping[int, Mapping[int, int]]) -> None:
         """How many rows the fragments of a carrier emitted in some of its micro-batches: batch -> fragment -> rows."""
-        known = dict(self._carriers[carrier].batches) if carrier in self._carriers else {}
+        if (heard := self._carriers.get(carrier)) is not None:
+            heard.fragments = len(fragments)
+        known = {} if heard is None else dict(heard.batches)
         read = sum(known.get(batch, 0) for batch in emitted)
         if read == 0:
             return
@@ -133,6 +167,15 @@ class Measures:
 
     def selectivity(self, fragment: int) -> float:
         return self._selectivity.get(fragment, 0.0)
+
+    def further(self, carrier: str) -> float | None:
+        """Work that one more fragment would bring to a carrier, by how its work grew with their number.
+
+        Most of what a carrier costs does not depend on how many it has, so this is far less than its work divided by
+        them. None if their number has hardly changed yet.
+        """
+        found = self._carriers.get(carrier)
+        return None if found is None else found.growth.slope
 
     def shares(self, fragments: Iterable[int]) -> dict[int, float]:
         """How a carrier's cost is split over its fragments; the shares add up to 1."""
@@ -170,6 +213,8 @@ def _close(carrier: _Timing) -> None:
     per_second = (carrier.busy_s / seconds, carrier.work_s / seconds, carrier.rows / seconds)
     now = CarrierMeasure(*per_second, batch_s, period_s, carrier.state_rows, carrier.behind_s)
     carrier.known = now if known is None else CarrierMeasure(*map(smoothed, astuple(known), astuple(now)))
+    if carrier.ended and carrier.fragments:
+        carrier.growth.add(carrier.fragments, now.work)
     names = carrier.link_rates.keys() | carrier.link_bytes.keys()
     rates = {name: carrier.link_bytes[name] / seconds for name in names}
     carrier.link_rates = {name: smoothed(carrier.link_rates.get(name), rate) for name, rate in rates.items() if rate}

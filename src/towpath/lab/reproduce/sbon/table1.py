@@ -75,9 +75,9 @@ def table1(scale: Scale, seeds: Sequence[int], progress: Progress) -> Experiment
 
 
 ASSUMED = (
-    "the topology is drawn as described under transit_stub in docs/placement.md: the paper names its generator and the "
-    "numbers of domains and nodes, not the lengths of edges. Edges are as long as the distance on a plane, scaled to "
-    "the paper's diameter of 878 ms",
+    "the topology is drawn as described under transit_stub in `towpath docs placement`: the paper names its generator "
+    "and the numbers of domains and nodes, not the lengths of edges. Edges are as long as the distance on a plane, "
+    "scaled to the paper's diameter of 878 ms",
     "packets take routes of policy weights: the fewest hops, through as few domains as possible",
     "all nodes may run operators, and an operator costs nothing there: the paper mentions no capacities",
     "IP MULTICAST places the one aggregator where the routes of all four producers to the consumer have met",
