@@ -16,7 +16,9 @@ from sqlglot.parser import Parser
 from sqlglot.tokens import Tokenizer
 
 from towpath.lang.aggregates import StringAgg
+from towpath.lang.decimals import PLACES, Rescaled, Scaled, TextOfUnits, UnitsOfDouble, UnitsOfText, Unscaled
 from towpath.lang.foreign import FOREIGN, JOINS
+from towpath.lang.json_paths import JsonValue
 from towpath.lang.literals import whole_number
 from towpath.lang.query import SESSION, UNITS, window
 from towpath.lang.table_windows import TableWindowParser
@@ -61,6 +63,13 @@ class TowpathTokenizer(Tokenizer):
     }
 
 
+def _arrow(operator: str, text: exp.Expr, key: exp.Expr) -> exp.Expr:
+    """`s -> 'a' ->> 'b'` as a call with all keys."""
+    inner = text.unnest()
+    first = inner.expressions if isinstance(inner, exp.Anonymous) and inner.name == "->" else [text]
+    return exp.Anonymous(this=operator, expressions=[*first, key])
+
+
 class TowpathParser(TableWindowParser):
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
@@ -71,8 +80,11 @@ class TowpathParser(TableWindowParser):
     }
 
     COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
-        operator: Parser.COLUMN_OPERATORS[operator] for operator in (TokenType.DOT, TokenType.DCOLON)
+        **{operator: Parser.COLUMN_OPERATORS[operator] for operator in (TokenType.DOT, TokenType.DCOLON)},
+        TokenType.ARROW: lambda _, text, key: _arrow("->", text, key),
+        TokenType.DARROW: lambda _, text, key: _arrow("->>", text, key),
     }
+    LAMBDAS: ClassVar[dict[TokenType, Any]] = {TokenType.FARROW: Parser.LAMBDAS[TokenType.FARROW]}
 
     def place(self) -> TextSpan:
         """Where reading has come to."""
@@ -195,6 +207,29 @@ def _texts(generator: Generator, node: StringAgg) -> str:
     return f"STRING_AGG({value}, {separator} ORDER BY {order}{direction})"
 
 
+def _decimal(generator: Generator, units: exp.Expr, scale: int) -> str:
+    """What has such units, as a decimal."""
+    if isinstance(units, Unscaled) and units.this.meta.get(PLACES) == scale:
+        return generator.sql(units.this)
+    if units.args.get("places") == scale and not units.args.get("cut"):
+        return _converted(generator, units)
+    return f"SCALED({generator.sql(units)}, {scale})"
+
+
+def _converted(generator: Generator, node: exp.Expr) -> str:
+    """A decimal that was rounded or cast."""
+    given = node.this
+    value = _decimal(generator, given, node.args["scale"]) if isinstance(node, Rescaled) else generator.sql(given)
+    places, digits = node.args["places"], node.args["digits"]
+    return f"CAST({value} AS DECIMAL({digits}, {places}))" if digits else f"ROUND({value}, {places})"
+
+
+def _units(generator: Generator, node: exp.Expr) -> str:
+    if node.args.get("cut"):
+        return f"CAST({_decimal(generator, node.this, node.args['scale'])} AS BIGINT)"
+    return f"UNSCALED({_converted(generator, node)})"
+
+
 class TowpathGenerator(Generator):
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         **Generator.TRANSFORMS,
@@ -212,6 +247,11 @@ class TowpathGenerator(Generator):
         exp.RegexpReplace: lambda self, e: self.func(
             "REGEXP_REPLACE", e.this, e.expression, e.args["replacement"], exp.Literal.string("g")
         ),
+        Unscaled: lambda self, e: f"UNSCALED({self.sql(e, 'this')})",
+        Scaled: lambda self, e: _decimal(self, e.this, e.scale),
+        TextOfUnits: lambda self, e: f"CAST({_decimal(self, e.this, e.args['scale'])} AS STRING)",
+        **dict.fromkeys((Rescaled, UnitsOfText, UnitsOfDouble), _units),
+        JsonValue: lambda self, e: self.func("JSON_VALUE", e.this, e.args["path"]),
         exp.TimeToStr: lambda self, e: self.func("STRFTIME", e.this, e.args["format"]),
         exp.UnixMicros: lambda self, e: self.func("UNIX_MICROS", e.this),
         exp.UnixMillis: lambda self, e: self.func("UNIX_MILLIS", e.this),

@@ -13,7 +13,7 @@ from functools import reduce
 
 from sqlglot import exp
 
-from towpath.lang import formats, texts, times
+from towpath.lang import formats, json_paths, texts, times
 from towpath.lang.aggregates import StringAgg, median, percentile_cont, quantile, string_agg
 from towpath.lang.arguments import BadArgument, Build
 from towpath.lang.literals import whole_number
@@ -149,6 +149,7 @@ PADDED = Signature((STRING, INTEGER, STRING), Type.STRING)
 SUBSTRING = Signature((STRING, INTEGER, INTEGER), Type.STRING)
 QUANTILE = Signature((NUMBER, NUMBER), Type.DOUBLE)
 FORMATTED = Signature((MOMENT, STRING), Type.STRING)
+JSON = Signature((STRING, STRING), Type.STRING)
 PART = Signature((STRING, STRING, INTEGER), Type.STRING)
 
 _SCALARS: dict[str, Function] = {
@@ -168,6 +169,7 @@ _SCALARS: dict[str, Function] = {
     "hour": _one(exp.Hour, TIMESTAMP, Type.INT),
     "if": Function(exp.Case, _if, 2, 3),
     "isodow": _one(exp.DayOfWeekIso, MOMENT, Type.INT),
+    "json_value": Function(json_paths.JsonValue, json_paths.json_value("json_value"), 2, 2, JSON),
     "least": Function(exp.Least, _listed(exp.Least, ignore_nulls=True), 2, None),
     "length": _one(exp.Length, STRING, Type.INT),
     "ln": _one(exp.Ln, NUMBER, Type.DOUBLE),
@@ -235,6 +237,10 @@ _OTHER_NAMES: dict[str, Function] = {
     "epoch_us": _SCALARS["unix_micros"],
     "ifnull": Function(exp.Coalesce, _listed(exp.Coalesce), 2, 2),
     "instr": _SCALARS["strpos"],
+    "->>": Function(json_paths.JsonValue, json_paths.arrow, 2, None, JSON),
+    "get_json_object": Function(json_paths.JsonValue, json_paths.json_value("get_json_object"), 2, 2, JSON),
+    "json_extract_scalar": Function(json_paths.JsonValue, json_paths.json_value("json_extract_scalar"), 2, 2, JSON),
+    "json_extract_string": Function(json_paths.JsonValue, json_paths.json_value("json_extract_string"), 2, 2, JSON),
     "left": Function(exp.Substring, _left, 2, 2, SUBSTRING),
     "locate": Function(exp.StrPosition, _located, 2, 2, POSITION),
     "mod": _two(exp.Mod, Signature((INTEGER, INTEGER), Type.BIGINT)),
@@ -302,8 +308,11 @@ _WHOLE_UNITS = (
     "systems count different things; timestampdiff(unit, start, end) counts the whole units between two times"
 )
 _DAYS = "systems number the days differently; isodow(t) is 1 on Mondays and 7 on Sundays"
+_JSON = "JSON is no type here; json_value(x, '$.path') and x ->> 'key' give a text, number or boolean in it as a text"
 OTHERWISE = {
     **dict.fromkeys(("dayofweek", "weekday", "day_of_week", "dow"), _DAYS),
+    **dict.fromkeys(("->", "json_extract", "json_query", "from_json", "parse_json", "json_tuple"), _JSON),
+    "json_exists": "whether a path leads to anything is missing; json_value is NULL of objects, lists and null, too",
     "count_char": "write length(x) - length(replace(x, 'c', '')) to count the letter c",
     **dict.fromkeys(("date_diff", "datediff"), _WHOLE_UNITS),
     "from_unixtime": "some systems make a text of it, others a timestamp; timestamp_seconds(n) is the timestamp",

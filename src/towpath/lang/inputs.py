@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from towpath.lang.decimals import column_units, like, scaled
 from towpath.lang.dialect import LONGEST_US, Windowed
 from towpath.lang.functions import did_you_mean
 from towpath.lang.query import WINDOW, Input, Select, duration
@@ -142,7 +143,7 @@ class FromReader:
             self._problems.add(node, f"there is no stream {node.name}", hint)
             return ScopedInput(node, node.alias or node.name, None, ())
         alias = node.alias or name
-        columns = {c.name: column(alias, c.name) for c in self._catalog[name].columns}
+        columns = {c.name: column_units(column(alias, c.name), c.decimal) for c in self._catalog[name].columns}
         return ScopedInput(node, alias, columns, (Input(alias, name),), is_table=self._catalog[name].is_table)
 
     def _names(self) -> str:
@@ -177,7 +178,9 @@ class FromReader:
             return ScopedInput(node, alias, None, (), derived=True)
         view = self._views.add(inner)
         alias = alias or view.name
-        columns = {item.name: column(alias, f"v{n}") for n, item in enumerate(inner.items)}
+        columns = {
+            item.name: column_units(column(alias, f"v{n}"), item.column.decimal) for n, item in enumerate(inner.items)
+        }
         taken = any(name.lower() == RESULT_TIME for name in columns)
         hidden = frozenset[str]() if taken else frozenset([RESULT_TIME])
         columns |= {name: column(alias, view.stream.time) for name in hidden}
@@ -185,7 +188,9 @@ class FromReader:
 
     def _with_result_time(self, select: Select) -> tuple[dict[str, exp.Expression], frozenset[str]]:
         """The columns of a view that becomes part of its reader, and which of them `*` does not stand for."""
-        columns = {item.name: item.expr for item in select.items}
+        columns = {
+            item.name: item.expr if item.scale is None else scaled(item.expr, item.scale) for item in select.items
+        }
         if any(name.lower() == RESULT_TIME for name in columns):
             return columns, frozenset()
         times = [column(i.alias, self._views.known[i.stream].time) for i in select.inputs]
@@ -226,7 +231,7 @@ def _renamed(
     """A filter that is joined is its stream under another name."""
 
     def rename(expr: exp.Expression) -> exp.Expression:
-        return expr.transform(lambda n: column(alias, n.name) if isinstance(n, exp.Column) else n)
+        return expr.transform(lambda n: like(n, column(alias, n.name)) if isinstance(n, exp.Column) else n)
 
     renamed = {name: rename(expr) for name, expr in columns.items()}
     source = replace(select.inputs[0], alias=alias)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 
 from towpath.lang.budget import LONGEST_NAME
+from towpath.lang.decimals import units_of
 from towpath.lang.dialect import TowpathDialect
 from towpath.lang.functions import AGGREGATE_NODES
 from towpath.lang.query import RANK, WINDOW
@@ -84,7 +85,7 @@ def read_group_by(
     names = {o.name.lower(): o.expr for o in outputs}
     keys: list[exp.Expression] = []
     for node in group.expressions:
-        key = position(node, outputs, scope, problems) or scope.expression(node, names, last=True)
+        key = units_of(position(node, outputs, scope, problems) or scope.expression(node, names, last=True))
         # Each window is a group of its own anyway.
         if key not in keys and (is_rank(key) or not of_window(key)):
             keys.append(key)

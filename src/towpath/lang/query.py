@@ -18,7 +18,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from towpath.schema import Catalog, Column, Stream, Type, reference_table
+from towpath.schema import COMPUTED_DIGITS, Catalog, Column, DecimalType, Stream, Type, reference_table
 
 MILLISECOND = 1_000
 SESSIONS = "session"  # the kind of such windows
@@ -71,7 +71,7 @@ class Lookup:
     @property
     def reads(self) -> Stream:
         """The table, as a catalog has it."""
-        return reference_table(self.table, tuple(Column(name, brought.type) for name, brought in self.columns))
+        return reference_table(self.table, tuple(replace(brought, name=name) for name, brought in self.columns))
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,11 @@ class Item:
     name: str
     expr: exp.Expression
     type: Type
+    scale: int | None = None  # of a decimal: how many places its units have
+
+    @property
+    def column(self) -> Column:
+        return Column(self.name, self.type, None if self.scale is None else DecimalType(COMPUTED_DIGITS, self.scale))
 
 
 RankFunction = Literal["row_number", "rank", "dense_rank"]
@@ -251,7 +256,7 @@ class Query:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(i.name, i.type) for i in self.selects[0].items)
+        return tuple(i.column for i in self.selects[0].items)
 
 
 def _read(select: Select, through: dict[str, frozenset[str]]) -> frozenset[str]:

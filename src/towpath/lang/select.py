@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from towpath.lang.budget import MOST_WIDE, Budget
+from towpath.lang.decimals import units_of
 from towpath.lang.functions import AGGREGATE_NODES, BOOLEAN
 from towpath.lang.grouping import (
     check_grouped,
@@ -18,6 +19,7 @@ from towpath.lang.grouping import (
 )
 from towpath.lang.inputs import FromReader
 from towpath.lang.joins import check_tied
+from towpath.lang.literals import cast
 from towpath.lang.lookups import Tables
 from towpath.lang.outputs import OutputColumn, check_names, read_group_by, read_outputs, visible_in_having
 from towpath.lang.query import Item, Select, Top
@@ -28,6 +30,7 @@ from towpath.lang.typing import Unknown, outside
 from towpath.lang.underline import Problems
 from towpath.lang.views import Views, WithName
 from towpath.lang.windows import AGGREGATE, FIRST_ROWS, PLAIN, read_windows
+from towpath.schema import DecimalType, Type
 
 
 class SelectReader:
@@ -121,7 +124,7 @@ class SelectReader:
     ) -> None:
         calls = {call for value in (*values, *having) for call in value.find_all(*AGGREGATE_NODES)}
         counts = {
-            "computed columns": sum(not isinstance(value, exp.Column) for value in values),
+            "computed columns": sum(not isinstance(units_of(value), exp.Column) for value in values),
             "GROUP BY expressions": len(group_by),
             "aggregates": len(calls),
         }
@@ -170,7 +173,10 @@ class SelectReader:
         for key in group_by:
             scope.typer.of(key)
         types = [scope.typer.of(o.expr) for o in outputs]
-        return tuple(Item(o.name, o.expr, t) for o, t in zip(outputs, types, strict=True) if t)
+        of = scope.typer.of
+        return tuple(
+            _item(o.name, o.expr, t, of(units_of(o.expr))) for o, t in zip(outputs, types, strict=True) if t is not None
+        )
 
     def _check_closed(self, expressions: Iterable[exp.Expression]) -> None:
         """Later layers rely on it: no other nodes than those of `typing.ALLOWED`."""
@@ -178,6 +184,14 @@ class SelectReader:
             return
         for node in filter(None, map(outside, expressions)):
             self._problems.add(node, f"{self._problems.text(node)} is not supported")
+
+
+def _item(name: str, expr: exp.Expression, kind: Type | DecimalType, units_type: Type | DecimalType | None) -> Item:
+    """An output column; of a decimal it has the units."""
+    if not isinstance(kind, DecimalType):
+        return Item(name, expr, kind)
+    units = expr.this if units_type is Type.BIGINT else cast(expr.this, Type.BIGINT)
+    return Item(name, units, Type.BIGINT, kind.scale)
 
 
 def read_names(raw: exp.Expr, reader: SelectReader, problems: Problems) -> Mapping[str, WithName]:

@@ -9,6 +9,7 @@ from functools import lru_cache, reduce
 
 from sqlglot import TokenType, exp
 
+from towpath.lang.decimals import PLACES, Unscaled, like, of_decimal, scaled
 from towpath.lang.dialect import TowpathDialect
 from towpath.lang.query import RANK, ROW, WINDOW, Input, Item, Query, Select, SortKey, Top, window
 from towpath.schema import RESULT_TIME
@@ -57,6 +58,12 @@ def expression_text(expr: exp.Expression) -> str:
     for column in list(printed.find_all(exp.Column)):
         if column.text("table") == WINDOW:
             column.set("table", None)
+        if PLACES in column.meta:
+            units = Unscaled(this=column.copy())
+            if column is printed:
+                printed = units
+            else:
+                column.replace(units)
     return printed.sql(TowpathDialect)
 
 
@@ -100,7 +107,9 @@ def _items_text(select: Select) -> str:
 
 
 def item_text(item: Item, top: Top | None) -> str:
-    return top_text(top) if top and is_rank(item.expr) else expression_text(item.expr)
+    if top and is_rank(item.expr):
+        return top_text(top)
+    return expression_text(item.expr if item.scale is None else scaled(item.expr.copy(), item.scale))
 
 
 def is_rank(expr: exp.Expr) -> bool:
@@ -133,7 +142,7 @@ def _with_tables(select: Select) -> Select:
 def _of_table(expr: exp.Expression, columns: Mapping[tuple[str, str], tuple[str, str]]) -> exp.Expression:
     def rename(node: exp.Expression) -> exp.Expression:
         found = columns.get((node.text("table"), node.name)) if isinstance(node, exp.Column) else None
-        return node if found is None else exp.column(found[1], table=found[0], quoted=True)
+        return node if found is None else like(node, exp.column(found[1], table=found[0], quoted=True))
 
     return expr.transform(rename)
 
@@ -165,9 +174,10 @@ def _joined_tables(source: Input, select: Select) -> str:
     columns: dict[tuple[str, str], tuple[str, str]] = {}
     for alias, lookup in zip(_table_aliases(source, select), source.lookups, strict=True):
         equal = []
+        decimals = {name: brought.decimal for name, brought in lookup.columns}
         for value, name in lookup.keys:
-            left = value.transform(lambda n: exp.column(n.name, table=source.alias) if _is_of_row(n) else n)
-            right = exp.column(name, table=alias, quoted=True)
+            left = value.transform(lambda n: like(n, exp.column(n.name, table=source.alias)) if _is_of_row(n) else n)
+            right = of_decimal(exp.column(name, table=alias, quoted=True), decimals.get(name))
             equal.append(expression_text(exp.EQ(this=_of_table(left, columns), expression=right)))
         kind = "LEFT JOIN" if lookup.outer else "JOIN"
         text += f" {kind} {_name(lookup.table)} AS {_name(alias)} ON {' AND '.join(equal)}"

@@ -13,6 +13,7 @@ from sqlglot import exp
 from towpath.lang.dialect import Windowed
 from towpath.lang.durations import NoDuration, duration_us
 from towpath.lang.event_times import EventTimes
+from towpath.lang.fields import is_one_of
 from towpath.lang.functions import AGGREGATES
 from towpath.lang.ranked_tables import by_window, rankings, take_first
 from towpath.lang.scope import sources_of
@@ -271,9 +272,11 @@ class _Rewriter:
 
     def _check_time(self, source: exp.Expr, column: exp.Expr | None) -> None:
         known = self._times.of(source)
-        if column is None or known is None or (isinstance(column, exp.Column) and column.name.lower() in known):
-            return
         what = source.this if isinstance(source, TableWindow) else source
+        if column is None or known is None:
+            return
+        if isinstance(column, exp.Column) and is_one_of(column, known, {what.alias_or_name.lower(), what.name.lower()}):
+            return
         hint = f"windows by another column than the event time are missing; it is {', '.join(sorted(known)) or 'none'}"
         text = self._problems.text(column)
         self._problems.add(column, f"{text} is not the event time of {what.alias_or_name or 'the derived table'}", hint)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from towpath.lang.budget import MOST_FIRST
+from towpath.lang.decimals import units_of
 from towpath.lang.functions import AGGREGATE_NODES
 from towpath.lang.literals import whole_number
 from towpath.lang.outputs import OutputColumn, of_window, position
@@ -122,7 +123,9 @@ class _TopReader:
         if order is None:
             self._problems.add(window, f"{function.name}() without ORDER BY is not supported", _ANY_ROWS)
             return None
-        partition = [self._read(node, self._names, last=True) for node in window.args.get("partition_by") or []]
+        partition = [
+            units_of(self._read(node, self._names, last=True)) for node in window.args.get("partition_by") or []
+        ]
         keys = self._keys(order, self._names, last=True)
         most = self._most(first.most, first.less, f"the number behind {function.name}()")
         if most is None:
@@ -134,7 +137,7 @@ class _TopReader:
         for node in order.expressions:
             refuse_clauses(node, "this desc nulls_first", self._problems)
             at = None if last else position(node.this, list(self._outputs), self._scope, self._problems)
-            expr = at or self._read(node.this, names, last)
+            expr = units_of(at or self._read(node.this, names, last))
             keys.append(SortKey(expr, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
         return tuple(key for key in keys if not of_window(key.expr))
 

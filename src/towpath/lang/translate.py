@@ -11,16 +11,17 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from towpath.lang import decimals
 from towpath.lang.arguments import BadArgument, unit_of
 from towpath.lang.budget import DEEPEST, Budget, levels
 from towpath.lang.durations import NoDuration, length
 from towpath.lang.functions import AGGREGATES, CHANGING, SCALARS, Function, case, changing, refusal
-from towpath.lang.literals import cast, is_string, moment, moment_example, number, type_of_name
+from towpath.lang.literals import cast, is_string, moment, moment_example, number, type_of_name, whole_number
 from towpath.lang.refusals import refuse_expression
 from towpath.lang.times import moved
 from towpath.lang.typing import Unknown
 from towpath.lang.underline import Problems, mark, span
-from towpath.schema import Type
+from towpath.schema import MOST_DIGITS, Type
 
 TEXTS = ("string_agg", "listagg")
 Resolve = Callable[[exp.Column], exp.Expression]
@@ -188,15 +189,32 @@ class Translator:
         return case(branches, self(default) if default else None)
 
     def _cast(self, node: exp.Expr) -> exp.Expression:
+        if node.args["to"].this in (exp.DType.DECIMAL,) and not node.args.get("format"):
+            return self._decimal(node)
         target = type_of_name(node.args["to"])
         if target is None or node.args.get("format"):
-            known = ", ".join(t.value for t in Type)
+            known = ", ".join([*(t.value for t in Type), "decimal(p,s)"])
             wanted = node.args["to"].sql().lower()  # its place in the text is only that of a length or precision
             return self._wrong(node, f"CAST to {wanted} is not supported", f"the types are {known}")
         value = node.this
         if is_string(value) and target in (Type.TIMESTAMP, Type.DATE):
             return self.moment(value, target)
         return cast(self(value), target)
+
+    def _decimal(self, node: exp.Expr) -> exp.Expression:
+        """CAST(x AS DECIMAL(p, s)), and DECIMAL '1.23', which has the digits that are written."""
+        digits = [int(p.name) for p in node.args["to"].expressions if p.name.isdecimal()]
+        if not digits and is_string(node.this):
+            literal = decimals.literal(node.this.name)
+            if literal is None:
+                hint = f"write up to {MOST_DIGITS} digits, as in DECIMAL '12.50'"
+                return self._wrong(node, f"'{node.this.name}' is not a decimal", hint)
+            return literal
+        if not 1 <= len(digits) <= 2 or not 1 <= digits[0] <= MOST_DIGITS or digits[-1:] > digits[:1]:
+            hint = "write DECIMAL(18, 2): 18 digits, the most there can be, 2 of them behind the point"
+            return self._wrong(node, "a cast to DECIMAL says how many digits and places there are", hint)
+        precision, scale = digits[0], digits[1] if len(digits) > 1 else 0
+        return decimals.ToDecimal(this=self(node.this), precision=precision, scale=scale)
 
     def moment(self, literal: exp.Expr, target: Type) -> exp.Expression:
         """A text as a timestamp or date literal."""
@@ -211,8 +229,12 @@ class Translator:
         arguments = list(node.expressions)
         if name.lower() == "position" and len(arguments) == 1 and isinstance(arguments[0], exp.In):
             name, arguments = "strpos", _looked_for(arguments[0])
+        if name == "->>" and isinstance(node.parent, exp.DPipe) and node.arg_key == "expression":
+            return self._wrong(node, "systems disagree what || and ->> go together with", "put it into parentheses")
         if name.lower() in AGGREGATES:
             return self._aggregate(node, name.lower(), arguments)
+        if name.lower() in decimals.FUNCTIONS:
+            return self._units(node, name.lower(), arguments)
         function = SCALARS.get(name.lower())
         if function is None:
             return self._wrong(node, *refusal(name))
@@ -221,6 +243,14 @@ class Translator:
         if len(arguments) < function.least or (function.most is not None and len(arguments) > function.most):
             return self._wrong(node, f"{name} takes {function.arity}, got {len(arguments)}")
         return self._built(node, function, arguments)
+
+    def _units(self, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> exp.Expression:
+        if name == "unscaled" and len(arguments) == 1:
+            return decimals.Unscaled(this=self(arguments[0]))
+        places = whole_number(arguments[1]) if name == "scaled" and len(arguments) == 2 else None
+        if places is None or not 0 <= places <= MOST_DIGITS:
+            return self._wrong(node, f"{name} takes {decimals.FUNCTIONS[name]}")
+        return decimals.scaled(self(arguments[0]), places)
 
     def _built(self, node: exp.Expr, function: Function, arguments: list[exp.Expr]) -> exp.Expression:
         try:

@@ -101,7 +101,7 @@ def _derived(select: Select, time: str, tree: LogicalOperator, pipeline: Pipelin
     """The stream that a SELECT with the columns v0, v1, ... makes."""
     text = f"{pipeline.signature} {[o.column if o.kind == 'column' else _text(o) for o in pipeline.outputs]}"
     name = f"{LINK}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    columns = tuple(Column(item.name, item.type) for item in select.items)
+    columns = tuple(item.column for item in select.items)
     made = Stream(name, (*columns, Column(time, Type.TIMESTAMP)), time, rate=rate(tree, catalog), origin=LINK)
     return Derived(made, pipeline)
 

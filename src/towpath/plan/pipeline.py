@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from towpath.lang import infer
 from towpath.lang.functions import AGGREGATE_NODES, combined
+from towpath.lang.json_paths import JsonValue
 from towpath.lang.query import WINDOW, Item, RankFunction, Top, Window
 from towpath.lang.show import is_rank
 from towpath.lang.texts import SplitIndex
@@ -56,6 +57,7 @@ IN_SHAPE = {
     *((kind, key) for kind in (exp.SplitPart, SplitIndex) for key in ("delimiter", "part_index")),
     (exp.Repeat, "times"),
     (exp.TimeToStr, "format"),
+    (JsonValue, "path"),
     (exp.RegexpLike, "expression"),
     *((exp.RegexpExtract, key) for key in ("expression", "group")),
     *((exp.RegexpReplace, key) for key in ("expression", "replacement")),

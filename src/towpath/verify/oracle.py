@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from towpath.arrow import arrow_schema
+from towpath.arrow import arrow_schema, as_decimals
 from towpath.lang.query import RANK, ROW, WINDOW, Input, Lookup, Query, Select, Top, View, window_column_type
 from towpath.schema import Catalog, Column, Type
 from towpath.verify.render import Renderer, quoted
@@ -39,7 +39,8 @@ def expected(
     """
     register(con)
     answer = con.sql(batch_sql(query, catalog, from_us, until_us, ceded_us)).to_arrow_table()
-    return answer.cast(arrow_schema({c.name: c.type for c in query.columns}))
+    units = answer.cast(arrow_schema({c.name: c.type for c in query.columns}))
+    return as_decimals(units, [c.scale for c in query.columns])
 
 
 def batch_sql(
@@ -58,7 +59,7 @@ def batch_sql(
 
 def _view(view: View, known: Catalog) -> str:
     """All of its results: a query stands from some time on, what it reads has always been there."""
-    columns = tuple(Column(item.name, item.type) for item in view.select.items)
+    columns = tuple(item.column for item in view.select.items)
     return _Batch(view.select, columns, known, time=view.stream.time).sql()
 
 
