@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from towpath.arrow import arrow_schema
+from towpath.arrow import arrow_schema, as_decimals
 from towpath.lang import parse
 from towpath.lang.query import Lookup, Query
 from towpath.plan import CarrierKinds
@@ -124,6 +124,6 @@ def _named(column: str) -> Column:
 def _answer(log: pa.Table, fragment: int, pipeline: Pipeline, template: Template, query: Query) -> pa.Table:
     mine = log.filter(pa.compute.field("_fragment") == fragment)
     named = [mine.column(name) for name in log_columns(pipeline, template)]
-    return pa.table(named, names=[c.name for c in query.columns]).cast(
-        arrow_schema({c.name: c.type for c in query.columns})
-    )
+    units = pa.table(named, names=[c.name for c in query.columns])
+    units = units.cast(arrow_schema({c.name: c.type for c in query.columns}))
+    return as_decimals(units, [c.scale for c in query.columns])
