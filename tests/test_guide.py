@@ -54,7 +54,7 @@ def test_the_job_files_of_the_tutorial_are_right(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.live
+@pytest.mark.long
 def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     towpath = tmp_path / "bin/towpath"

@@ -80,6 +80,9 @@ def test_a_job(tmp_path: Path, carriers: str) -> None:
         **{f"filter-{n}": f"SELECT price, price * 1.5 AS more FROM {n} WHERE price > 0.1" for n in streams},
         "view": "SELECT max(v.total) + 1 AS most FROM (SELECT k, sum(price) AS total FROM json [RANGE 10 SECONDS] "
         "GROUP BY k) [RANGE 1 MINUTE] AS v",
+        "best": "SELECT k, price FROM json [RANGE 1 MINUTE] ORDER BY price DESC NULLS LAST LIMIT 1",
+        "ordered": "SELECT first(price) AS first, max_by(k, price) AS best, median(price) AS middle "
+        "FROM json [SESSION 1 MINUTE]",
         "table": "SELECT j.price, t.tier FROM json AS j JOIN tiers AS t ON j.price = t.price",
     }
     job = head | {"carriers": carriers, "streams": streams, "tables": {"tiers": tiers}, "queries": queries}
@@ -92,6 +95,8 @@ def test_a_job(tmp_path: Path, carriers: str) -> None:
             assert sorted(json_rows(total), key=str) == [(1, "0.30"), (2, "-12.35")], name
             assert list(json_rows(running.results(f"filter-{name}"))) == [("0.20", "0.300")], name
         assert list(json_rows(running.results("view"))) == [("1.30",)]
+        assert list(json_rows(running.results("best"))) == [(1, "0.20")]
+        assert list(json_rows(running.results("ordered"))) == [("0.10", 1, 0.1)]
         assert list(json_rows(running.results("table"))) == [("0.20", "a")]
         assert sorted((reject.streams, reject.line) for reject in running.rejected()) == [
             (("csv",), 6),
