@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.vector.running import answer, as_input, filtered, fragment, kept, met, pipelines, windowed
 
+from towpath.arrow import as_decimals
 from towpath.lab.testing.queries import random_shape, random_shape_of_first_rows
 from towpath.lab.testing.recording import Recording, random_recording
 from towpath.lab.testing.shapes import Shape
@@ -85,7 +86,8 @@ def wrong(seed: int, shape: Drawing = random_shape) -> list[str]:
     for template, mine in carriers.items():
         log = log_of(rng, template, mine, recording)
         for number, drawn in mine.items():
-            difference = differences(expected(database, drawn.query, catalog), answer(log, number, drawn.pipeline))
+            answered = as_decimals(answer(log, number, drawn.pipeline), [c.scale for c in drawn.query.columns])
+            difference = differences(expected(database, drawn.query, catalog), answered)
             if difference is not None:
                 found.append(f"{drawn.sql}\n{difference}")
     return found
