@@ -59,7 +59,7 @@ SECTIONS = [
     ("control: admission", "AdmissionDef"),
     ("control: scaling", "ScalingDef"),
 ]
-CHOICES = {"Type", "CarrierKinds"}  # definitions that are no section
+CHOICES = {"CarrierKinds"}  # definitions that are no section
 
 
 def page(made: dict[str, Any]) -> str:
@@ -94,7 +94,9 @@ def _one(made: dict[str, Any], value: dict[str, Any]) -> Iterator[str]:
     elif "anyOf" in value or "oneOf" in value:
         yield from _takes(made, value)
     elif "enum" in value:
-        yield ", ".join(_code(word) for word in value["enum"])
+        yield ", ".join(map(_code, dict.fromkeys(word.lower() for word in value["enum"])))
+    elif str(value.get("pattern")).startswith("^(decimal"):
+        yield _code("decimal(p,s)")
     elif "const" in value:
         yield _code(value["const"])
     elif kind == ["string", "number"]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 STREAM = "_stream"  # the column of an input that says which stream a row is of
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*")
@@ -17,6 +17,31 @@ RESULT_TIME = "result_time"  # the event time of those, of the first level
 TABLE = "table"  # the origin of reference tables, which have no event time
 TABLES = "\x01tables "  # begins what a class says of the tables that are joined; no name holds a control character
 CLASSES_KEPT = 4_096
+
+
+@dataclass(frozen=True)
+class DecimalType:
+    """The type of numbers with so many places. They travel as a BIGINT of units of 10^-scale, and below the language
+    nobody knows of them."""
+
+    precision: int  # digits, at most
+    scale: int
+    numeric: ClassVar[bool] = False  # no number as long as it is not calculated with
+    integral: ClassVar[bool] = False
+
+    @property
+    def value(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+_DECIMAL = re.compile(r"decimal\((\d{1,9}),\s*(\d{1,9})\)")
+MOST_DIGITS = 18  # of a column: all such numbers are units that fit into a BIGINT
+COMPUTED_DIGITS = 19  # of what is computed, as many as a BIGINT has
+
+
+def decimal_of(text: str) -> DecimalType | None:
+    match = _DECIMAL.fullmatch(text)
+    return DecimalType(int(match[1]), int(match[2])) if match else None
 
 
 class Type(Enum):
@@ -39,6 +64,10 @@ class Type(Enum):
         made._value_, made.sql, made.width = name, sql, width
         return made
 
+    @classmethod
+    def _missing_(cls, value: object) -> Type | None:
+        return cls.BIGINT if decimal_of(str(value)) else None
+
     @property
     def numeric(self) -> bool:
         return self in (Type.INT, Type.BIGINT, Type.DOUBLE)
@@ -54,7 +83,23 @@ INTEGERS = {Type.INT: range(-(2**31), 2**31), Type.BIGINT: range(-(2**63), 2**63
 @dataclass(frozen=True)
 class Column:
     name: str
-    type: Type
+    type: Type  # in which it travels
+    decimal: DecimalType | None = None
+
+    @property
+    def scale(self) -> int | None:
+        """Of a decimal."""
+        return None if self.decimal is None else self.decimal.scale
+
+    @property
+    def kind(self) -> Type | DecimalType:
+        """What it is to people."""
+        return self.decimal or self.type
+
+
+def column_of(name: str, kind: Type | DecimalType | str) -> Column:
+    decimal = decimal_of(kind) if isinstance(kind, str) else kind if isinstance(kind, DecimalType) else None
+    return Column(name, Type.BIGINT if decimal else Type(kind), decimal)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -80,7 +125,7 @@ class Stream:
     def schema_class(self) -> tuple[tuple[str, str], ...]:
         """Streams of one class have the same columns, time column and origin, so that one input can read them all."""
         origin = (("", self.origin),) if self.origin else ()
-        return (*sorted((c.name, c.type.value) for c in self.columns), ("", self.time), *origin)
+        return (*sorted((c.name, c.kind.value) for c in self.columns), ("", self.time), *origin)
 
 
 def result_time(level: int) -> str:
@@ -153,7 +198,7 @@ def base_class(schema_class: SchemaClass) -> SchemaClass:
 def tables_of(schema_class: SchemaClass) -> frozenset[Stream]:
     """The reference tables that tuples of a class are joined with, as a catalog had them."""
     return frozenset(
-        reference_table(entry["table"], tuple(Column(column, Type(type_)) for column, _, type_ in entry["columns"]))
+        reference_table(entry["table"], tuple(column_of(column, type_) for column, _, type_ in entry["columns"]))
         for entry in tables_entry(schema_class)
     )
 
@@ -174,4 +219,4 @@ def is_link(schema_class: SchemaClass) -> bool:
 def stream_of(schema_class: SchemaClass) -> Stream:
     """What the streams of a class have in common, for a class of derived streams: they come and go."""
     *columns, (_, time), (_, origin) = base_class(schema_class)
-    return Stream("", tuple(Column(name, Type(type_)) for name, type_ in columns), time, origin=origin)
+    return Stream("", tuple(column_of(name, type_) for name, type_ in columns), time, origin=origin)

@@ -32,7 +32,12 @@ def run(*arguments: str) -> Result:
 
 def test_a_node_of_this_machine(asked: dict[str, Any]) -> None:
     assert run().exit_code == 0
-    assert asked == {"spark": {}, "master": None}
+    assert asked == {"spark": {}, "master": None, "json_log": False}
+
+
+def test_a_node_whose_log_is_json(asked: dict[str, Any]) -> None:
+    assert run("--log-format", "json").exit_code == 0
+    assert asked["json_log"]
 
 
 def test_a_cluster_with_jars(asked: dict[str, Any], tmp_path: Path) -> None:

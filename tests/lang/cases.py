@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from towpath.errors import QueryError
 from towpath.lang import Query, parse, to_sql
-from towpath.schema import Catalog, Column, Stream, Type, reference_table
+from towpath.schema import Catalog, Stream, column_of, reference_table
 
 DATA = Path(__file__).parent / "data"
 
@@ -30,22 +30,34 @@ class Case:
 
 def catalog() -> dict[str, Stream]:
     """A market's streams and two road sensors; columns of all seven types."""
-    streams = yaml.safe_load((DATA / "catalog.yaml").read_text())
+    return _streams("catalog.yaml")
+
+
+def structs() -> dict[str, Stream]:
+    """Streams with fields of structs, one called like a stream, an event time in one, and decimals."""
+    known = _streams("structs.yaml")
+    return known | {"events": replace(known["events"], time="meta.at")}
+
+
+def _streams(file: str) -> dict[str, Stream]:
+    streams = yaml.safe_load((DATA / file).read_text())
     return {
-        name: Stream(name, tuple(Column(column, Type(kind)) for column, kind in columns.items()), "at")
+        name: Stream(name, tuple(column_of(column, kind) for column, kind in columns.items()), "at")
         for name, columns in streams.items()
     }
 
 
 def catalog_of(file: str) -> Catalog:
-    """Queries over reference tables have some, all others are told of streams alone."""
+    """Queries over reference tables have some, those of fields and decimals such streams, all others neither."""
+    if file.endswith(("_fields", "_decimals")):
+        return structs()
     return catalog() | tables() if file.endswith("_tables") else catalog()
 
 
 def tables() -> dict[str, Stream]:
     found = yaml.safe_load((DATA / "tables.yaml").read_text())
     return {
-        name: reference_table(name, tuple(Column(column, Type(kind)) for column, kind in columns.items()))
+        name: reference_table(name, tuple(column_of(column, kind) for column, kind in columns.items()))
         for name, columns in found.items()
     }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from towpath.lang import parse
+from towpath.schema import Stream, column_of
 
 from .cases import catalog, tables
 
@@ -13,6 +14,15 @@ TEXT = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
 EXAMPLES = [
     block for block in re.findall(r"(?:^ {4}.*\n)+", TEXT, re.MULTILINE) if re.match(r"\s+SELECT (?!items)", block)
 ]
+ORDERS = {"user.id": "bigint", "user.name.first": "string", "user.name.last": "string", "customer": "bigint"}
+COLUMNS = {
+    "orders": ORDERS | {"price": "decimal(10,2)", "at": "timestamp"},
+    "events": {"payload": "string", "at": "timestamp"},
+}
+STREAMS = {
+    name: Stream(name, tuple(column_of(*column) for column in columns.items()), "at")
+    for name, columns in COLUMNS.items()
+}
 
 
 def test_there_are_examples() -> None:
@@ -21,4 +31,4 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("sql", EXAMPLES)
 def test_the_examples_of_the_guide_are_valid(sql: str) -> None:
-    assert parse(sql, catalog() | tables()).columns
+    assert parse(sql, catalog() | tables() | STREAMS).columns

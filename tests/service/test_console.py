@@ -331,3 +331,16 @@ def test_every_reference_of_the_description_is_in_it(operator: httpx2.Client) ->
     document = operator.get("/openapi.json").json()
     named = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)))
     assert named <= document["components"]["schemas"].keys()
+
+
+# --- beside it -------------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_may_read_the_metrics_and_everybody_asks_whether_it_is_well(
+    http: httpx2.Client, served: Served
+) -> None:
+    assert http.get("/healthz").status_code == 200
+    assert http.get("/readyz").json()["ready"] is True
+    assert http.get("/metrics").status_code == 401
+    assert "towpath_queries" in http.get("/metrics", headers={"Authorization": f"Bearer {served.reader_token}"}).text
+    assert "towpath_queries" in logged_in(http, served, served.reader_token).get("/metrics").text

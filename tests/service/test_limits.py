@@ -149,7 +149,7 @@ def test_who_does_not_read_the_answer_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(limits, "UNREAD_S", 0.3)
     with asking_for_much(long_winded, tmp_path) as deaf:
-        time.sleep(1.5)
+        time.sleep(3)
         assert 0 < len(said_at_last(deaf)) < LONG
 
 
@@ -157,15 +157,15 @@ def test_who_does_not_read_the_answer_is_not_waited_for(
 def test_who_reads_slowly_gets_everything(
     long_winded: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closes: bool
 ) -> None:
-    monkeypatch.setattr(limits, "UNREAD_S", 0.2)
-    monkeypatch.setattr(limits, "HEADER_S", 0.2)
+    monkeypatch.setattr(limits, "UNREAD_S", 1.0)
+    monkeypatch.setattr(limits, "HEADER_S", 1.0)
     with socket.create_connection(long_winded) as slow:
         header = HALF.replace(b"/status", b"/history") + authorised(tmp_path)
         slow.sendall(header + (b"Connection: close\r\n" if closes else b"") + b"\r\n")
         slow.settimeout(PATIENCE_S)
         found = 0
-        for _ in range(20):
-            time.sleep(0.05)
+        for _ in range(15):
+            time.sleep(0.15)
             found += len(slow.recv(400_000))
         assert found + len(said_at_last(slow)) > LONG
 

@@ -12,14 +12,14 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from towpath.arrow import arrow_schema
 from towpath.lang import parse
 from towpath.lang.query import Lookup, Query
 from towpath.plan import CarrierKinds
-from towpath.plan.assignment import TableChange, columns, log_columns, rows
+from towpath.plan.assignment import TableChange, columns, input_column, log_columns, rows
 from towpath.plan.cut import plan
 from towpath.plan.lookups import lookups_of
 from towpath.plan.pipeline import Pipeline
@@ -100,9 +100,9 @@ def _input(spark: SparkSession, template: Template, n: int, catalog: Catalog, ta
     together = frames[0]
     for frame in frames[1:]:
         together = together.unionByName(frame)
-    time = F.col(streams[0].time)
+    time = _named(streams[0].time)
     tuples = together.select(
-        *(F.col(c.name).alias(f"{alias}_{c.name}") for c in streams[0].columns),
+        *(_named(c.name).alias(input_column(alias, c.name)) for c in streams[0].columns),
         F.unix_micros(time).alias(f"{alias}__us"),
         F.col("_stream").alias(f"{alias}__stream"),
         time.alias("_event"),
@@ -115,6 +115,10 @@ def _input(spark: SparkSession, template: Template, n: int, catalog: Catalog, ta
         return spark.createDataFrame(named)
 
     return join_tables(tuples, alias, types, lookups_of(template.family.classes[n]), list(types), open_table)
+
+
+def _named(column: str) -> Column:
+    return F.col("`" + column.replace("`", "``") + "`")
 
 
 def _answer(log: pa.Table, fragment: int, pipeline: Pipeline, template: Template, query: Query) -> pa.Table:

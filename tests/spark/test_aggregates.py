@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from random import Random
 
@@ -11,9 +12,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from tests.spark.batches import answers, session
+from tests.spark.test_sharing import KINDS
 
 from towpath.arrow import ARROW
 from towpath.lang import parse
+from towpath.plan import CarrierKinds
 from towpath.schema import Column, Stream, Type
 from towpath.verify import differences, expected
 
@@ -113,6 +116,63 @@ def test_doubles_that_are_equal_are_one_group(spark: SparkSession) -> None:
     assert sorted(repr(d + 0.0) for d in joined["d"].to_pylist()) == ["0.0"] * 4 + ["inf"] + ["nan"] * 4
 
 
+OF_ORDER = {
+    # By hand; seconds, ch, x.
+    "first(ch)": [("a",), ("a",)],
+    "last(ch)": [("c",), ("b",)],
+    # Two tuples are at second 2: of the last, the greater one.
+    "last(x) FILTER (WHERE second(at) = 2)": [(9.0,), (None,)],
+    "first(x) FILTER (WHERE second(at) = 2)": [(7.0,), (None,)],
+    # The greatest x is that of two; of x there is none at second 4.
+    "max_by(ch, x)": [("b",), ("a",)],
+    "max_by(second(at), x)": [(3,), (11,)],
+    "min_by(ch, x)": [("a",), ("b",)],
+    "min_by(x, ch)": [(5.0,), (NAN,)],
+    "max_by(x, ch)": [(None,), (1.0,)],
+    # 5, 7, 9, 9; and 1, NaN, between which nothing is.
+    "median(x)": [(8.0,), (NAN,)],
+    "quantile_cont(x, 0.25)": [(6.5,), (NAN,)],
+    "percentile_cont(0.25) WITHIN GROUP (ORDER BY x DESC)": [(9.0,), (NAN,)],
+    "percentile(x, 0)": [(5.0,), (1.0,)],
+    "string_agg(ch, '-' ORDER BY x DESC)": [("b-a-b-a-c",), ("a-b",)],
+    "listagg(ch, '') WITHIN GROUP (ORDER BY at)": [("abbac",), ("ab",)],
+    "string_agg(ch, ',' ORDER BY ch DESC) FILTER (WHERE x > 8)": [("b,a",), ("a",)],
+    "string_agg(ch, ',' ORDER BY ch) FILTER (WHERE x < 0)": [(None,), (None,)],
+}
+
+
+@KINDS
+def test_values_in_an_order(spark: SparkSession, carriers: CarrierKinds) -> None:
+    """Universal carriers have none of these: such queries get plans of their own."""
+    values = [
+        (1, "a", 5.0),
+        (2, "b", 9.0),
+        (2, "b", 7.0),
+        (3, "a", 9.0),
+        (4, "c", None),
+        (11, "a", NAN),
+        (12, "b", 1.0),
+    ]
+    at, ch, x = zip(*values, strict=True)
+    rows = pa.table(
+        {
+            "g": pa.nulls(len(at), pa.string()),
+            "i": pa.nulls(len(at), pa.int32()),
+            "b": pa.nulls(len(at), pa.int64()),
+            "d": pa.array(x, pa.float64()),
+            "s": pa.array(ch),
+            "at": pa.array([second * 1_000_000 for second in at], ARROW[Type.TIMESTAMP]),
+        }
+    )
+    named = [re.sub(r"\bx\b", "d", re.sub(r"\bch\b", "s", call)) for call in OF_ORDER]
+    queries = [f"SELECT {call} AS v FROM e [RANGE 10 SECONDS]" for call in named]
+    for (call, wanted), answer in zip(
+        OF_ORDER.items(), answers(spark, queries, CATALOG, {"e": rows}, carriers), strict=True
+    ):
+        found = sorted(repr((row["v"],)) for row in answer.to_pylist())
+        assert found == sorted(map(repr, wanted)), call
+
+
 EDGES = {
     "i": (None, 0, 1, -1, 2**31 - 1, -(2**31)),
     "b": (None, 0, 1, -1, 2**53 + 1, 2**62, LARGEST, SMALLEST),
@@ -122,6 +182,9 @@ EDGES = {
 CALLS = (
     *("count(*)", "count(DISTINCT {c})", "count({c})", "min({c})", "max({c})"),
     *("max(length({s}))", "min(lower({s}))", "sum({n})", "avg({n})", "stddev({n})", "sum({n} * 2)", "avg({n} + 1)"),
+    *("max_by({c}, {n})", "min_by({c}, {n})", "max_by({n}, s)", "min_by({n}, d)", "first({c})", "last({c})"),
+    *("median({n})", "median(d)", "quantile_cont({n}, 0.3)", "quantile_cont(d, 0.75)"),
+    *("string_agg(s, ',' ORDER BY {c})", "string_agg(s, '' ORDER BY {c} DESC)"),
     *("sum({n}) + 1", "max({n}) - min({n})", "abs(min({n}))", "- min({n})", "sum(if({n} > 0, 1, 2))"),
 )
 

@@ -15,7 +15,12 @@ from tests.seeds import SEEDS, SEEDS_ON_THE_MOVE
 from towpath.config.nodes import NodeDef
 from towpath.lab.testing import Workload, example_workload, workloads
 from towpath.lab.testing.drawing import plain_workload, workload_over_tables
-from towpath.lab.testing.queries import random_cuttable_shape, random_shape_over_views
+from towpath.lab.testing.queries import (
+    random_cuttable_shape,
+    random_shape_of_first_rows,
+    random_shape_of_sessions,
+    random_shape_over_views,
+)
 from towpath.lab.testing.running import ONE, TWO, run
 from towpath.plan import CUT, WHOLE
 
@@ -92,6 +97,43 @@ def table_workload(seed: int) -> Workload:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_queries_over_tables_on_the_move(tmp_path: Path, seed: int) -> None:
     check(table_workload(seed), tmp_path, TWO)
+
+
+def first_rows_workload(seed: int) -> Workload:
+    """A few queries for the first rows of windows; the job is started again in between."""
+    whole = plain_workload(seed, random_shape_of_first_rows)
+    return replace(whole, queries=dict(list(whole.queries.items())[:8]), restarts=(1,))
+
+
+@pytest.mark.live
+def test_first_rows_on_the_move(tmp_path: Path) -> None:
+    check(first_rows_workload(0), tmp_path, TWO)
+
+
+def session_workload(seed: int) -> Workload:
+    """Rows that come late, versions that replace others, and starts in between; sessions stay where they are."""
+    whole = example_workload(seed, random_shape_of_sessions)
+    # Results are those of the newest columns, so what is shown goes when these change to and fro.
+    once = [name for name, query in whole.queries.items() if len(query.replaced) < 2]
+    few = {name for name, _ in zip(once, range(12), strict=False)}
+    return replace(whole, queries={name: q for name, q in whole.queries.items() if name in few or q.stays})
+
+
+@pytest.mark.live
+def test_sessions(tmp_path: Path) -> None:
+    check(session_workload(3), tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(int(os.environ.get("TOWPATH_WORKLOADS", "100")) // 5))
+def test_many_sessions(tmp_path: Path, seed: int) -> None:
+    check(session_workload(seed), tmp_path, TWO if seed % 2 else ONE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(int(os.environ.get("TOWPATH_WORKLOADS", "100")) // 5))
+def test_first_rows_of_many_on_the_move(tmp_path: Path, seed: int) -> None:
+    check(first_rows_workload(seed), tmp_path, TWO if seed % 2 else ONE)
 
 
 @pytest.mark.long

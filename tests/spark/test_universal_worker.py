@@ -122,8 +122,8 @@ def test_windows_are_closed_by_what_their_rows_say(tmp_path: Path, monkeypatch: 
     merged = parts.group_by(keys).aggregate(sums + others)
     merged = merged.rename_columns([n[:-4] if n.endswith(("_sum", "_min", "_max")) else n for n in merged.column_names])
     whole = merged.select(parts.column_names)
-    assert found(closed((), written(tmp_path), iter(whole.to_batches()))) == [(1, 1, 2), (2, 1, 2)]
-    assert found(closed((1,), written(tmp_path), iter(whole.to_batches()))) == [(2, 1, 2)]
+    assert found(closed(False, (), written(tmp_path), iter(whole.to_batches()))) == [(1, 1, 2), (2, 1, 2)]
+    assert found(closed(False, (1,), written(tmp_path), iter(whole.to_batches()))) == [(2, 1, 2)]
 
 
 def test_a_post_has_all_that_closing_needs_and_nothing_of_the_conditions() -> None:

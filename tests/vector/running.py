@@ -17,10 +17,11 @@ from towpath.plan.serial import dump_pipeline, load_pipeline
 from towpath.plan.slots import GROUPS, MERGED, after_aggregate
 from towpath.plan.templates import universal_for
 from towpath.schema import Catalog, Stream
-from towpath.vector.closing import results
+from towpath.vector.closing import rankings, results
 from towpath.vector.evaluate import RESULTS, Filters, OneStream, Origin
 from towpath.vector.fragments import VectorFragment
 from towpath.vector.joins import Side
+from towpath.vector.ranking import first_rows, numbered_rows
 from towpath.vector.windows import PARTIALS, Windows
 
 BETWEEN = "\n"
@@ -60,7 +61,13 @@ def windowed(
     fragments: Sequence[VectorFragment], batches: Sequence[pa.Table], origin: type[Origin] = OneStream
 ) -> pa.Table:
     program = Windows(fragments, origin)
-    return results(merged([program.partials(batch) for batch in batches]), pipeline_of)
+    rows = merged([program.partials(batch) for batch in batches])
+    if all(f.pipeline.ranking is None for f in fragments):
+        return results(rows, pipeline_of)
+    kept, known = RESULTS.empty_table(), rankings(rows, pipeline_of)
+    for part in (rows.slice(0, rows.num_rows // 2), rows.slice(rows.num_rows // 2)):
+        kept = first_rows(pa.concat_tables([kept, results(part, pipeline_of)]), known)
+    return numbered_rows(kept, known)
 
 
 def kept(fragments: Sequence[VectorFragment], sides: Sequence[Sequence[pa.Table]]) -> list[pa.Table]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
@@ -9,8 +10,9 @@ import pyarrow as pa
 import pytest
 from tests.vector.running import answer, as_input, filtered, fragment, kept, met, pipelines, windowed
 
-from towpath.lab.testing.queries import random_shape
+from towpath.lab.testing.queries import random_shape, random_shape_of_first_rows
 from towpath.lab.testing.recording import Recording, random_recording
+from towpath.lab.testing.shapes import Shape
 from towpath.lab.testing.workload import database_of
 from towpath.lang.query import Query
 from towpath.plan.pipeline import Pipeline
@@ -21,6 +23,8 @@ from towpath.vector.joins import JoinedPairs
 from towpath.verify import differences, expected
 
 DRAWN = 40  # queries of a recording
+
+Drawing = Callable[[Random, Catalog], Shape]
 
 
 class Drawn(NamedTuple):
@@ -41,10 +45,10 @@ def batches(rng: Random, recording: Recording, members: list[Stream], alias: str
     return found
 
 
-def draw(rng: Random, catalog: Catalog) -> dict[int, Drawn]:
+def draw(rng: Random, catalog: Catalog, shape: Drawing) -> dict[int, Drawn]:
     drawn: dict[int, Drawn] = {}
     while len(drawn) < DRAWN:
-        sql = random_shape(rng, catalog).text(rng.randrange(1000))
+        sql = shape(rng, catalog).text(rng.randrange(1000))
         query, (first, *others) = pipelines(sql, catalog)
         if not others and fits(first):
             drawn[len(drawn) + 1] = Drawn(sql, query, first)
@@ -66,13 +70,13 @@ def log_of(rng: Random, template: Template, mine: dict[int, Drawn], recording: R
     return run(fragments, [pairs.slice(0, cut), pairs.slice(cut)], JoinedPairs)
 
 
-def wrong(seed: int) -> list[str]:
+def wrong(seed: int, shape: Drawing = random_shape) -> list[str]:
     rng = Random(seed)
     recording = random_recording(rng)
     recording = Recording(recording.catalog, recording.chunks)
     catalog = recording.catalog
     carriers: dict[Template, dict[int, Drawn]] = {}
-    for number, drawn in draw(rng, catalog).items():
+    for number, drawn in draw(rng, catalog, shape).items():
         template = universal_for(drawn.pipeline)
         assert template is not None, drawn.sql
         carriers.setdefault(template, {})[number] = drawn
@@ -93,8 +97,14 @@ def test_random_pipelines(seed: int) -> None:
     assert not found, "\n\n".join(found)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_first_rows_of_random_pipelines(seed: int) -> None:
+    found = wrong(seed, random_shape_of_first_rows)
+    assert not found, "\n\n".join(found)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 300))
 def test_many_random_pipelines(seed: int) -> None:
-    found = wrong(seed)
+    found = wrong(seed) + wrong(seed, random_shape_of_first_rows)
     assert not found, "\n\n".join(found)

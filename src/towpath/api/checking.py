@@ -17,6 +17,7 @@ from towpath.lang import parse
 from towpath.lang.named_views import tables
 from towpath.lang.query import Query
 from towpath.streams.definition import StreamDef
+from towpath.streams.fields import as_pairs
 from towpath.streams.reading import UNREADABLE, Form, missing_columns
 from towpath.streams.sources import FilesSource
 from towpath.tables.watching import refuse_bad
@@ -54,7 +55,8 @@ def _unlike_files(streams: Iterable[StreamDef]) -> Iterator[Mistake]:
         source, stream = definition.source, definition.stream
         if isinstance(source, FilesSource) and source.format == "csv" and source.header and "://" not in source.path:
             types = {column.name: column.type for column in stream.columns}
-            form = Form("csv", arrow_schema(types), stream.time, delimiter=source.delimiter)
+            paths = as_pairs(source.fields)
+            form = Form("csv", arrow_schema(types), stream.time, delimiter=source.delimiter, fields=paths)
             yield from _missing(f"streams.{stream.name}.schema", Path(source.path), source.glob, form)
 
 

@@ -48,8 +48,6 @@ def schema() -> dict[str, Any]:
         for key in TEXTS & definition.get("properties", {}).keys():
             if definition["properties"][key].get("additionalProperties") == {"type": "string"}:
                 definition["properties"][key]["additionalProperties"] = {"type": ["string", "number", "boolean"]}
-    types = made["$defs"]["Type"]
-    types["enum"] += [word.upper() for word in types["enum"]]
     retention = made["$defs"]["ResultsDef"]["properties"]["retention"]
     retention["anyOf"] = [*retention["anyOf"][:1], {"const": "forever"}]
     return {"$schema": DIALECT, "title": "A job file of towpath", **_plain(made, named=False)}

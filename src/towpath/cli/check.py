@@ -64,7 +64,7 @@ def _report(catalog: Mapping[str, Stream], tables: Iterable[Stream], queries: Ma
 
 
 def _types(columns: Iterable[Column]) -> dict[str, str]:
-    return {column.name: column.type.value for column in columns}
+    return {column.name: column.kind.value for column in columns}
 
 
 def _streams(streams: Iterable[Stream]) -> Table:

@@ -28,8 +28,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from towpath.errors import Mistake
-from towpath.schema import Type
+from towpath.schema import MOST_DIGITS, DecimalType, Type
 
+STEP = "\x1f"  # between the names of structs and of their fields, as a schema is read: no name of a column holds it
 LONGEST_US = 100 * 365 * 24 * 3600 * 1_000_000  # a century: far below what 64 bits of microseconds hold
 
 _UNITS_US = {
@@ -206,24 +207,41 @@ def _located(value: object, info: ValidationInfo) -> object:
     return value if "://" in value else str((folder / os.path.expanduser(value)).resolve())
 
 
-# What other systems call types that we have; `decimal` and `float` are doubles here.
+# What other systems call types that we have; `float` is a double here.
 _OTHER_NAMES = {
     Type.BOOLEAN: "bool",
     Type.INT: "integer int4 int32 smallint tinyint short byte int2 int8 int16 mediumint",
     Type.BIGINT: "long int64 bigserial",
-    Type.DOUBLE: "float real double precision decimal numeric number float4 float8 float32 float64 money",
+    Type.DOUBLE: "float real double precision number float4 float8 float32 float64",
     Type.STRING: "varchar text char character nvarchar str utf8 uuid json",
     Type.TIMESTAMP: "timestamp datetime timestamptz timestamp_ntz timestamp_ltz timestamp_ms datetime64",
     Type.DATE: "date32",
 }
 
 
-def _column_type(value: object) -> Type:
+def _decimal(name: str) -> DecimalType:
+    """`decimal(10, 2)`, `numeric(10,2)`."""
+    match = re.fullmatch(r"\w+\s*\(\s*(\d{1,4})\s*(?:,\s*(\d{1,4})\s*)?\)", name)
+    if match is None:
+        hint = "write decimal(18,2) for numbers of 18 digits, 2 of them behind the point; or double"
+        raise refusal(f"{shown(name)} does not say how many digits and places it has", hint)
+    found = DecimalType(int(match[1]), int(match[2] or 0))
+    if not 1 <= found.precision <= MOST_DIGITS or found.scale > found.precision:
+        message = f"expected 1 to {MOST_DIGITS} digits, of which places are not more, got {found.value}"
+        raise refusal(message, "numbers of more digits are missing; a double has about 15 of any size")
+    return found
+
+
+def _column_type(value: object) -> Type | DecimalType:
+    if isinstance(value, list):
+        raise refusal(f"{shown(value)} is a list, and lists are missing", "leave the column out")
     name = str(value).lower().strip()
+    if re.match(r"(decimal|numeric|dec|money)\b", name):
+        return _decimal(name)
     try:
         return Type(name)
     except ValueError:
-        known = [t.value for t in Type]
+        known = [*(t.value for t in Type), "decimal(p,s)"]
         word = name.partition("(")[0].split()[:1]
         same = next((t.value for t, names in _OTHER_NAMES.items() if word and word[0] in names.split()), None)
         hint = f"write {same}; known: {listed(known)}" if same else meant(name, known)
@@ -235,7 +253,14 @@ UNIT = "x-unit"
 _WRITTEN_DURATION = {"type": ["string", "number"], "pattern": r"^\s*\d+(\.\d+)?\s*[A-Za-z]*\s*$"}
 _WRITTEN_MOMENT = {"type": "string", "examples": ["2026-01-01T00:00:00Z"]}
 
-ColumnType = Annotated[Type, BeforeValidator(_column_type)]
+_PLACES = r"\s*\(\s*\d+\s*(,\s*\d+\s*)?\)$"
+WRITTEN_TYPE: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string", "enum": [*(t.value for t in Type), *(t.value.upper() for t in Type)]},
+        {"type": "string", "pattern": f"^(decimal|numeric|DECIMAL|NUMERIC){_PLACES}"},
+    ]
+}
+ColumnType = Annotated[Type | DecimalType, PlainValidator(_column_type), WithJsonSchema(WRITTEN_TYPE)]
 Duration = Annotated[int, BeforeValidator(_duration_us), WithJsonSchema({**_WRITTEN_DURATION, UNIT: "us"})]
 Milliseconds = Annotated[int, BeforeValidator(_duration_ms), WithJsonSchema({**_WRITTEN_DURATION, UNIT: "ms"})]
 Instant = Annotated[int, BeforeValidator(_instant_us), WithJsonSchema({**_WRITTEN_MOMENT, UNIT: "us since 1970"})]
@@ -260,7 +285,7 @@ def expectation(mistake: ErrorDetails) -> str:
 
 
 def _problem(mistake: ErrorDetails, where: str, model: type[Settings], kinds: Kinds) -> Mistake:
-    path = [str(part) for part in mistake["loc"]]
+    path = [str(part).replace(STEP, ".") for part in mistake["loc"]]
     if path and path[0] in model.model_fields and mistake["type"] != "extra_forbidden":
         # pydantic names a default that is refused by its field, not by its key
         path[0] = model.model_fields[path[0]].alias or path[0]

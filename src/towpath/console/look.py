@@ -182,7 +182,7 @@ class JobLookout:
                 name=stream.name,
                 rate=stream.rate,
                 node=entries.get(stream.name),
-                columns={column.name: column.type.value for column in stream.columns},
+                columns={column.name: column.kind.value for column in stream.columns},
                 time=stream.time,
             )
             for stream in self._running.job.catalog.values()

@@ -19,7 +19,7 @@ from towpath.errors import Mistake, QueryError
 from towpath.job import Job
 from towpath.lang import parse
 from towpath.results import Part, Position, end, read
-from towpath.results.render import json_rows
+from towpath.results.render import is_number, json_rows
 from towpath.store.layout import Store
 
 LONGEST_SQL = 100_000
@@ -115,7 +115,7 @@ def check(job: Job, asked: CheckRequest) -> Checked:
     columns: dict[str, str] = {}
     try:
         query = parse(asked.sql, job.catalog, asked.name or "query", job.views)
-        columns = {item.name: item.type.value for item in query.selects[0].items}
+        columns = {column.name: column.kind.value for column in query.columns}
     except QueryError as error:
         problems += [_underlined(problem) for problem in error.problems]
     return Checked(problems, {} if problems else columns)
@@ -163,7 +163,7 @@ def results(store: Store, asked: ResultsRequest) -> Results:
     table = _newest(parts, asked.limit + 1)
     more = table.num_rows > asked.limit
     shown = table.slice(max(0, table.num_rows - asked.limit))
-    numbers = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in shown.schema]
+    numbers = [is_number(f.type) for f in shown.schema]
     rows = [[_exact(value) for value in row] for row in json_rows(shown)]
     return Results(shown.column_names, numbers, rows[::-1], more)
 

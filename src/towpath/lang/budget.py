@@ -15,6 +15,7 @@ MOST_PARTS = 5_000  # columns, literals, operators and calls
 MOST_SELECTS = 100  # each runs by itself
 MOST_WIDE = 200  # computed columns, keys of GROUP BY, and aggregates of a SELECT: a carrier computes them all
 LONGEST_NAME = 200
+MOST_FIRST = 10_000  # rows of a window: all of them are in memory when it closes
 DEEPEST = 150  # levels of nesting; every later walk over the tree recurses
 
 

@@ -15,9 +15,12 @@ from sqlglot.generator import Generator
 from sqlglot.parser import Parser
 from sqlglot.tokens import Tokenizer
 
+from towpath.lang.aggregates import StringAgg
+from towpath.lang.decimals import PLACES, Rescaled, Scaled, TextOfUnits, UnitsOfDouble, UnitsOfText, Unscaled
 from towpath.lang.foreign import FOREIGN, JOINS
+from towpath.lang.json_paths import JsonValue
 from towpath.lang.literals import whole_number
-from towpath.lang.query import UNITS, window
+from towpath.lang.query import SESSION, UNITS, window
 from towpath.lang.table_windows import TableWindowParser
 from towpath.lang.times import FIXED, MOST_US
 from towpath.lang.underline import TextSpan, mark
@@ -48,7 +51,7 @@ class BadWindow(Exception):
 class Windowed(exp.Expression):
     """An input of FROM with its window; lengths are microseconds, and may be out of bounds (inputs.py)."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "range_us": True, "slide_us": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "range_us": True, "slide_us": False, "session": False}
 
 
 class TowpathTokenizer(Tokenizer):
@@ -58,6 +61,13 @@ class TowpathTokenizer(Tokenizer):
         **{word: kind for word, kind in Tokenizer.KEYWORDS.items() if word[:2] not in ("/*", "{%", "{{", "|>")},
         "STRING": TokenType.TEXT,
     }
+
+
+def _arrow(operator: str, text: exp.Expr, key: exp.Expr) -> exp.Expr:
+    """`s -> 'a' ->> 'b'` as a call with all keys."""
+    inner = text.unnest()
+    first = inner.expressions if isinstance(inner, exp.Anonymous) and inner.name == "->" else [text]
+    return exp.Anonymous(this=operator, expressions=[*first, key])
 
 
 class TowpathParser(TableWindowParser):
@@ -70,8 +80,11 @@ class TowpathParser(TableWindowParser):
     }
 
     COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
-        operator: Parser.COLUMN_OPERATORS[operator] for operator in (TokenType.DOT, TokenType.DCOLON)
+        **{operator: Parser.COLUMN_OPERATORS[operator] for operator in (TokenType.DOT, TokenType.DCOLON)},
+        TokenType.ARROW: lambda _, text, key: _arrow("->", text, key),
+        TokenType.DARROW: lambda _, text, key: _arrow("->>", text, key),
     }
+    LAMBDAS: ClassVar[dict[TokenType, Any]] = {TokenType.FARROW: Parser.LAMBDAS[TokenType.FARROW]}
 
     def place(self) -> TextSpan:
         """Where reading has come to."""
@@ -115,10 +128,10 @@ class TowpathParser(TableWindowParser):
         if not self._at_window():
             mark(table, (first.start, self._prev.end + 1))
             return table
+        windowed = Windowed(this=table, session=self._next.text.upper() == "SESSION")
         self._advance(2)
-        windowed = Windowed(this=table)
         self._parse_duration(windowed, "range_us")
-        if self._match_text_seq("SLIDE"):
+        if not windowed.args["session"] and self._match_text_seq("SLIDE"):
             self._parse_duration(windowed, "slide_us")
         if not self._match(TokenType.R_BRACKET):
             self._refuse_window("expected ] at the end of the window")
@@ -128,7 +141,7 @@ class TowpathParser(TableWindowParser):
         return windowed
 
     def _at_window(self) -> bool:
-        return self._curr.token_type == TokenType.L_BRACKET and self._next.text.upper() == "RANGE"
+        return self._curr.token_type == TokenType.L_BRACKET and self._next.text.upper() in ("RANGE", "SESSION")
 
     def _parse_table_parts(self, *args: Any, **kwargs: Any) -> exp.Table | exp.Dot | None:
         table = super()._parse_table_parts(*args, **kwargs)
@@ -183,6 +196,40 @@ def _moved(generator: Generator, node: exp.TimestampAdd) -> str:
     return f"{generator.sql(moment)} {sign} INTERVAL '{abs(number)}' {unit}"
 
 
+def _windowed(generator: Generator, node: Windowed) -> str:
+    slide = SESSION if node.args.get("session") else node.args.get("slide_us")
+    return f"{generator.sql(node, 'this')} {window(node.args['range_us'], slide)}"
+
+
+def _texts(generator: Generator, node: StringAgg) -> str:
+    direction = " DESC" if node.args.get("descending") else ""
+    value, separator, order = (generator.sql(node, key) for key in ("this", "separator", "order"))
+    return f"STRING_AGG({value}, {separator} ORDER BY {order}{direction})"
+
+
+def _decimal(generator: Generator, units: exp.Expr, scale: int) -> str:
+    """What has such units, as a decimal."""
+    if isinstance(units, Unscaled) and units.this.meta.get(PLACES) == scale:
+        return generator.sql(units.this)
+    if units.args.get("places") == scale and not units.args.get("cut"):
+        return _converted(generator, units)
+    return f"SCALED({generator.sql(units)}, {scale})"
+
+
+def _converted(generator: Generator, node: exp.Expr) -> str:
+    """A decimal that was rounded or cast."""
+    given = node.this
+    value = _decimal(generator, given, node.args["scale"]) if isinstance(node, Rescaled) else generator.sql(given)
+    places, digits = node.args["places"], node.args["digits"]
+    return f"CAST({value} AS DECIMAL({digits}, {places}))" if digits else f"ROUND({value}, {places})"
+
+
+def _units(generator: Generator, node: exp.Expr) -> str:
+    if node.args.get("cut"):
+        return f"CAST({_decimal(generator, node.this, node.args['scale'])} AS BIGINT)"
+    return f"UNSCALED({_converted(generator, node)})"
+
+
 class TowpathGenerator(Generator):
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[..., str]]] = {
         **Generator.TRANSFORMS,
@@ -191,18 +238,27 @@ class TowpathGenerator(Generator):
         exp.DayOfWeekIso: lambda self, e: self.func("ISODOW", e.this),
         exp.SHA2: lambda self, e: self.func("SHA256", e.this),
         exp.TimestampAdd: _moved,
+        exp.ArgMax: lambda self, e: self.func("MAX_BY", e.this, e.expression),
+        exp.ArgMin: lambda self, e: self.func("MIN_BY", e.this, e.expression),
+        exp.Quantile: lambda self, e: self.func("QUANTILE_CONT", e.this, e.args["quantile"]),
+        StringAgg: _texts,
         exp.RegexpLike: lambda self, e: self.func("REGEXP_LIKE", e.this, e.expression),
         exp.RegexpExtract: lambda self, e: self.func("REGEXP_EXTRACT", e.this, e.expression, e.args["group"]),
         exp.RegexpReplace: lambda self, e: self.func(
             "REGEXP_REPLACE", e.this, e.expression, e.args["replacement"], exp.Literal.string("g")
         ),
+        Unscaled: lambda self, e: f"UNSCALED({self.sql(e, 'this')})",
+        Scaled: lambda self, e: _decimal(self, e.this, e.scale),
+        TextOfUnits: lambda self, e: f"CAST({_decimal(self, e.this, e.args['scale'])} AS STRING)",
+        **dict.fromkeys((Rescaled, UnitsOfText, UnitsOfDouble), _units),
+        JsonValue: lambda self, e: self.func("JSON_VALUE", e.this, e.args["path"]),
         exp.TimeToStr: lambda self, e: self.func("STRFTIME", e.this, e.args["format"]),
         exp.UnixMicros: lambda self, e: self.func("UNIX_MICROS", e.this),
         exp.UnixMillis: lambda self, e: self.func("UNIX_MILLIS", e.this),
         exp.UnixSeconds: lambda self, e: self.func("UNIX_SECONDS", e.this),
         exp.TimestampDiff: lambda self, e: self.func("TIMESTAMPDIFF", e.args["unit"], e.expression, e.this),
         exp.TimestampTrunc: lambda self, e: self.func("DATE_TRUNC", exp.Literal.string(e.args["unit"].name), e.this),
-        Windowed: lambda self, e: f"{self.sql(e, 'this')} {window(e.args['range_us'], e.args.get('slide_us'))}",
+        Windowed: _windowed,
     }
     TYPE_MAPPING: ClassVar[dict[exp.DType, str]] = {**Generator.TYPE_MAPPING, exp.DType.TEXT: "STRING"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from towpath.lang.dialect import Windowed
+from towpath.lang.fields import is_one_of
 from towpath.lang.scope import lookup
 from towpath.lang.table_windows import TableWindow
 from towpath.schema import Catalog
@@ -36,4 +37,6 @@ class EventTimes:
         if any(item.is_star for item in select.expressions):
             return inner
         items = ((item.alias_or_name, item.unalias()) for item in select.expressions)
-        return frozenset(n.lower() for n, v in items if isinstance(v, exp.Column) and v.name.lower() in inner)
+        source = start.this.this if isinstance(start.this, Windowed | TableWindow) else start.this
+        own = {source.alias_or_name.lower()}
+        return frozenset(n.lower() for n, v in items if isinstance(v, exp.Column) and is_one_of(v, inner, own))

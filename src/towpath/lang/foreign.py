@@ -6,7 +6,7 @@ Taken for the input's name they would be dropped in silence, and the query would
 from __future__ import annotations
 
 _WINDOW = "windows of a fixed length are written FROM stream [RANGE 10 SECONDS SLIDE 5 SECONDS]"
-_SESSION = "session windows, which a gap ends, are missing"
+_SESSION = "session windows, which a gap ends, are written FROM stream [SESSION 10 SECONDS]"
 _ROWS = "windows of a number of rows are missing"
 _ONCE = "updating results are missing: a window gives its result once, when it is complete"
 _LATE = "how late a row may come is written in the job file, as the delay of the stream"

@@ -13,7 +13,8 @@ from functools import reduce
 
 from sqlglot import exp
 
-from towpath.lang import formats, texts, times
+from towpath.lang import formats, json_paths, texts, times
+from towpath.lang.aggregates import StringAgg, median, percentile_cont, quantile, string_agg
 from towpath.lang.arguments import BadArgument, Build
 from towpath.lang.literals import whole_number
 from towpath.lang.query import UNITS
@@ -58,6 +59,8 @@ class Function:
     most: int | None  # None: as many as one likes
     signature: Signature | None = None  # None: its type depends on its arguments' types (typing.py has the rule)
     names_unit: bool = False  # the first argument is the name of a unit of time
+    counts: int = 0  # of an aggregate: the argument without which a tuple does not count
+    by_time: bool = False  # of an aggregate: the event time is its last argument
 
     @property
     def arity(self) -> str:
@@ -144,7 +147,9 @@ TWO_TEXTS = Signature((STRING, STRING), Type.BOOLEAN)
 POSITION = Signature((STRING, STRING), Type.INT)
 PADDED = Signature((STRING, INTEGER, STRING), Type.STRING)
 SUBSTRING = Signature((STRING, INTEGER, INTEGER), Type.STRING)
+QUANTILE = Signature((NUMBER, NUMBER), Type.DOUBLE)
 FORMATTED = Signature((MOMENT, STRING), Type.STRING)
+JSON = Signature((STRING, STRING), Type.STRING)
 PART = Signature((STRING, STRING, INTEGER), Type.STRING)
 
 _SCALARS: dict[str, Function] = {
@@ -164,6 +169,7 @@ _SCALARS: dict[str, Function] = {
     "hour": _one(exp.Hour, TIMESTAMP, Type.INT),
     "if": Function(exp.Case, _if, 2, 3),
     "isodow": _one(exp.DayOfWeekIso, MOMENT, Type.INT),
+    "json_value": Function(json_paths.JsonValue, json_paths.json_value("json_value"), 2, 2, JSON),
     "least": Function(exp.Least, _listed(exp.Least, ignore_nulls=True), 2, None),
     "length": _one(exp.Length, STRING, Type.INT),
     "ln": _one(exp.Ln, NUMBER, Type.DOUBLE),
@@ -231,6 +237,10 @@ _OTHER_NAMES: dict[str, Function] = {
     "epoch_us": _SCALARS["unix_micros"],
     "ifnull": Function(exp.Coalesce, _listed(exp.Coalesce), 2, 2),
     "instr": _SCALARS["strpos"],
+    "->>": Function(json_paths.JsonValue, json_paths.arrow, 2, None, JSON),
+    "get_json_object": Function(json_paths.JsonValue, json_paths.json_value("get_json_object"), 2, 2, JSON),
+    "json_extract_scalar": Function(json_paths.JsonValue, json_paths.json_value("json_extract_scalar"), 2, 2, JSON),
+    "json_extract_string": Function(json_paths.JsonValue, json_paths.json_value("json_extract_string"), 2, 2, JSON),
     "left": Function(exp.Substring, _left, 2, 2, SUBSTRING),
     "locate": Function(exp.StrPosition, _located, 2, 2, POSITION),
     "mod": _two(exp.Mod, Signature((INTEGER, INTEGER), Type.BIGINT)),
@@ -246,7 +256,7 @@ _OTHER_NAMES: dict[str, Function] = {
 }
 SCALARS = _SCALARS | _OTHER_NAMES
 
-AGGREGATES: dict[str, Function] = {
+_AGGREGATES: dict[str, Function] = {
     "count": _one(exp.Count),
     "sum": _one(exp.Sum),
     "avg": _one(exp.Avg, NUMBER, Type.DOUBLE),
@@ -254,6 +264,22 @@ AGGREGATES: dict[str, Function] = {
     "max": _one(exp.Max),
     "stddev": _one(exp.StddevSamp, NUMBER, Type.DOUBLE),
     "stddev_samp": _one(exp.StddevSamp, NUMBER, Type.DOUBLE),
+    "max_by": Function(exp.ArgMax, _call(exp.ArgMax, "this", "expression"), 2, 2, counts=1),
+    "min_by": Function(exp.ArgMin, _call(exp.ArgMin, "this", "expression"), 2, 2, counts=1),
+    "first": Function(exp.ArgMin, _call(exp.ArgMin, "this", "expression"), 1, 1, counts=1, by_time=True),
+    "last": Function(exp.ArgMax, _call(exp.ArgMax, "this", "expression"), 1, 1, counts=1, by_time=True),
+    "quantile_cont": Function(exp.Quantile, quantile("quantile_cont"), 2, 2, QUANTILE),
+    "median": Function(exp.Quantile, median, 1, 1, QUANTILE),
+    "string_agg": Function(StringAgg, string_agg, 2, 2),
+}
+AGGREGATES = _AGGREGATES | {
+    "arg_max": _AGGREGATES["max_by"],
+    "arg_min": _AGGREGATES["min_by"],
+    "first_value": _AGGREGATES["first"],
+    "last_value": _AGGREGATES["last"],
+    "listagg": _AGGREGATES["string_agg"],
+    "percentile": Function(exp.Quantile, quantile("percentile"), 2, 2, QUANTILE),
+    "percentile_cont": Function(exp.Quantile, percentile_cont, 1, 1, QUANTILE, counts=1),
 }
 
 FUNCTIONS = SCALARS | AGGREGATES
@@ -271,10 +297,9 @@ CHANGING = frozenset(
 _OTHER_AGGREGATES = frozenset(
     {
         *("any_value", "approx_count_distinct", "approx_percentile", "array_agg", "bit_and", "bit_or", "bool_and"),
-        *("bool_or", "collect_list", "collect_set", "corr", "covar_pop", "covar_samp", "first", "first_value"),
-        *("group_concat", "kurtosis", "last", "last_value", "listagg", "max_by", "median", "min_by", "mode"),
-        *("percentile", "percentile_approx", "percentile_cont", "percentile_disc", "quantile", "skewness"),
-        *("stddev_pop", "string_agg", "var_pop", "var_samp", "variance"),
+        *("bool_or", "collect_list", "collect_set", "corr", "covar_pop", "covar_samp", "group_concat", "kurtosis"),
+        *("mode", "percentile_approx", "percentile_disc", "quantile_disc", "skewness", "stddev_pop"),
+        *("var_pop", "var_samp", "variance"),
     }
 )
 
@@ -283,14 +308,18 @@ _WHOLE_UNITS = (
     "systems count different things; timestampdiff(unit, start, end) counts the whole units between two times"
 )
 _DAYS = "systems number the days differently; isodow(t) is 1 on Mondays and 7 on Sundays"
+_JSON = "JSON is no type here; json_value(x, '$.path') and x ->> 'key' give a text, number or boolean in it as a text"
 OTHERWISE = {
     **dict.fromkeys(("dayofweek", "weekday", "day_of_week", "dow"), _DAYS),
+    **dict.fromkeys(("->", "json_extract", "json_query", "from_json", "parse_json", "json_tuple"), _JSON),
+    "json_exists": "whether a path leads to anything is missing; json_value is NULL of objects, lists and null, too",
     "count_char": "write length(x) - length(replace(x, 'c', '')) to count the letter c",
     **dict.fromkeys(("date_diff", "datediff"), _WHOLE_UNITS),
     "from_unixtime": "some systems make a text of it, others a timestamp; timestamp_seconds(n) is the timestamp",
     "log": "systems take different bases; write ln(x) or log10(x)",
     "position": "write position(x IN text)",
     "regexp_matches": "in some systems it is a table; regexp_like(x, 'pattern') says whether there is a match",
+    "quantile": "some systems take one of the values, others one between two; quantile_cont(x, p) is between two",
     "reverse": "systems reverse different characters",
     "to_timestamp": "systems read different things; CAST(x AS TIMESTAMP) reads a text, timestamp_seconds(n) a number",
     "to_unixtime": "systems differ in whether it has a fraction; unix_seconds(t) has none",
@@ -305,7 +334,7 @@ def refusal(name: str) -> tuple[str, str]:
         return f"the function {name} is not supported", OTHERWISE[lower]
     if lower in CHANGING:
         return changing(lower)
-    aggregates = ", ".join(AGGREGATES)
+    aggregates = ", ".join(_AGGREGATES)
     if lower in _OTHER_AGGREGATES:
         return f"{name} is not supported; available aggregates are {aggregates}", ""
     guess = did_you_mean(name, [*SCALARS, *AGGREGATES])

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from towpath.lang.functions import AGGREGATE_NODES
 from towpath.lang.query import WINDOW
-from towpath.lang.show import expression_text
+from towpath.lang.show import expression_text, is_rank
 from towpath.lang.typing import spelling
 from towpath.lang.underline import Problems
 
@@ -28,8 +28,15 @@ def refuse_window_columns(expressions: Iterable[exp.Expression], where: str, pro
     for expr in expressions:
         for column in expr.find_all(exp.Column):
             if column.text("table") == WINDOW:
-                hint = "it can be used in SELECT and HAVING of an aggregate"
+                hint = "it can be used in SELECT and HAVING of an aggregate, and in SELECT beside QUALIFY or LIMIT"
                 problems.add(column, f"{column.name} is not known {where}", hint)
+
+
+def refuse_ranks(expressions: Iterable[exp.Expression], clause: str, problems: Problems) -> None:
+    for expr in expressions:
+        for column in expr.find_all(exp.Column):
+            if is_rank(column):
+                problems.add(column, f"a rank is not known in {clause}", "put the condition into QUALIFY")
 
 
 def check_grouped(expr: exp.Expression, keys: Set[exp.Expression], problems: Problems) -> None:
@@ -51,9 +58,9 @@ def check_grouped(expr: exp.Expression, keys: Set[exp.Expression], problems: Pro
 
 
 def _check_call(call: exp.Expression, problems: Problems) -> None:
-    inside = call.this
-    nested = inside.find(*AGGREGATE_NODES)
+    inside = [node for node in call.iter_expressions() if isinstance(node, exp.Expression)]
+    nested = next((found for node in inside for found in node.find_all(*AGGREGATE_NODES)), None)
     if nested:
         message = f"{spelling(nested)} cannot stand inside {spelling(call)}"
         problems.add(nested, message, "aggregate once; aggregate the results in a query of their own")
-    refuse_window_columns([inside], "inside an aggregate", problems)
+    refuse_window_columns(inside, "inside an aggregate", problems)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from towpath.lang.decimals import column_units, like, scaled
 from towpath.lang.dialect import LONGEST_US, Windowed
 from towpath.lang.functions import did_you_mean
 from towpath.lang.query import WINDOW, Input, Select, duration
@@ -85,7 +86,7 @@ class FromReader:
     def _source(self, node: exp.Expr) -> ScopedInput:
         if not isinstance(node, Windowed):
             return self._unwindowed(node)
-        refuse_clauses(node, "this range_us slide_us", self._problems)
+        refuse_clauses(node, "this range_us slide_us session", self._problems)
         source = replace(self._unwindowed(node.this), node=node)
         range_us = self._length(node, "range_us", source.alias)
         slide_us = self._length(node, "slide_us", source.alias)
@@ -94,7 +95,7 @@ class FromReader:
             return source
         if range_us is None:
             return source
-        source = replace(source, range_us=range_us, slide_us=slide_us)
+        source = replace(source, range_us=range_us, slide_us=slide_us, is_session=bool(node.args.get("session")))
         if slide_us and range_us % slide_us:
             message = f"RANGE {duration(range_us)} is not a multiple of SLIDE {duration(slide_us)}"
             self._problems.add(node, message, "such windows are missing; another SLIDE gives other results")
@@ -142,7 +143,7 @@ class FromReader:
             self._problems.add(node, f"there is no stream {node.name}", hint)
             return ScopedInput(node, node.alias or node.name, None, ())
         alias = node.alias or name
-        columns = {c.name: column(alias, c.name) for c in self._catalog[name].columns}
+        columns = {c.name: column_units(column(alias, c.name), c.decimal) for c in self._catalog[name].columns}
         return ScopedInput(node, alias, columns, (Input(alias, name),), is_table=self._catalog[name].is_table)
 
     def _names(self) -> str:
@@ -171,9 +172,15 @@ class FromReader:
             return ScopedInput(node, alias, columns, inner.inputs, inner.where, derived=True, hidden=hidden)
         if inner.window is None and len(inner.inputs) == 1 and all(isinstance(i.expr, exp.Column) for i in inner.items):
             return _renamed(node, inner, alias or inner.inputs[0].alias, *self._with_result_time(inner))
+        if inner.window is not None and inner.window.is_session:
+            hint = "views over sessions are missing; put the SELECT into a query of its own"
+            self._problems.add(node, "sessions cannot be read by another SELECT", hint)
+            return ScopedInput(node, alias, None, (), derived=True)
         view = self._views.add(inner)
         alias = alias or view.name
-        columns = {item.name: column(alias, f"v{n}") for n, item in enumerate(inner.items)}
+        columns = {
+            item.name: column_units(column(alias, f"v{n}"), item.column.decimal) for n, item in enumerate(inner.items)
+        }
         taken = any(name.lower() == RESULT_TIME for name in columns)
         hidden = frozenset[str]() if taken else frozenset([RESULT_TIME])
         columns |= {name: column(alias, view.stream.time) for name in hidden}
@@ -181,7 +188,9 @@ class FromReader:
 
     def _with_result_time(self, select: Select) -> tuple[dict[str, exp.Expression], frozenset[str]]:
         """The columns of a view that becomes part of its reader, and which of them `*` does not stand for."""
-        columns = {item.name: item.expr for item in select.items}
+        columns = {
+            item.name: item.expr if item.scale is None else scaled(item.expr, item.scale) for item in select.items
+        }
         if any(name.lower() == RESULT_TIME for name in columns):
             return columns, frozenset()
         times = [column(i.alias, self._views.known[i.stream].time) for i in select.inputs]
@@ -222,7 +231,7 @@ def _renamed(
     """A filter that is joined is its stream under another name."""
 
     def rename(expr: exp.Expression) -> exp.Expression:
-        return expr.transform(lambda n: column(alias, n.name) if isinstance(n, exp.Column) else n)
+        return expr.transform(lambda n: like(n, column(alias, n.name)) if isinstance(n, exp.Column) else n)
 
     renamed = {name: rename(expr) for name, expr in columns.items()}
     source = replace(select.inputs[0], alias=alias)

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from towpath.lang.decimals import like, of_decimal
 from towpath.lang.query import ROW, Input, Lookup
 from towpath.lang.scope import Scope, ScopedInput, column, conjuncts
 from towpath.lang.typing import Unknown
 from towpath.lang.underline import Problems
-from towpath.schema import Catalog, Column
+from towpath.schema import Catalog
 
 _ONLY_EQUAL = "LEFT JOIN of a table goes by equalities of its columns alone"
 Key = tuple[exp.Expression, str]  # a value of an input, and the column of a table that is to be equal
@@ -116,11 +117,11 @@ class Tables:
         relation = self.catalog[table.inputs[0].stream]
         taken = {c.name.lower() for c in replace(owner, lookups=made).read(self.catalog).columns}
         prefix = _free(relation.name, taken)
-        columns = tuple((c.name, Column(f"{prefix}.{c.name}", c.type)) for c in relation.columns)
+        columns = tuple((c.name, replace(c, name=f"{prefix}.{c.name}")) for c in relation.columns)
         values = tuple((_of_row(value), name) for value, name in keys)
         lookup = Lookup(relation.name, columns, values, table.outer_on is not None)
         self.lookups[owner.alias] = (*made, lookup)
-        self.brought |= {(table.alias, name): column(owner.alias, c.name) for name, c in columns}
+        self.brought |= {(table.alias, name): of_decimal(column(owner.alias, c.name), c.decimal) for name, c in columns}
 
     def _refuse_rest(self, conditions: Iterable[exp.Expression]) -> None:
         for condition in conditions:
@@ -149,7 +150,7 @@ class Tables:
 
 
 def _of_row(value: exp.Expression) -> exp.Expression:
-    return value.transform(lambda n: column(ROW, n.name) if isinstance(n, exp.Column) else n)
+    return value.transform(lambda n: like(n, column(ROW, n.name)) if isinstance(n, exp.Column) else n)
 
 
 def _text(value: exp.Expression) -> str:

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 
 from towpath.lang.budget import LONGEST_NAME
+from towpath.lang.decimals import units_of
 from towpath.lang.dialect import TowpathDialect
 from towpath.lang.functions import AGGREGATE_NODES
-from towpath.lang.query import WINDOW
+from towpath.lang.query import RANK, WINDOW
 from towpath.lang.refusals import refuse_clauses
-from towpath.lang.scope import Scope
+from towpath.lang.scope import Scope, column
+from towpath.lang.show import is_rank
 from towpath.lang.typing import Unknown
-from towpath.lang.underline import Problems
+from towpath.lang.underline import Problems, mark, span
 
 LONGEST_MADE_NAME = 60  # of a column that got none from the query
 _WORDS = {
@@ -44,6 +46,13 @@ def read_outputs(raw: exp.Select, scope: Scope, problems: Problems) -> list[Outp
             outputs += [OutputColumn(name, node, e) for name, e in scope.star(alias, node)]
         else:
             value = node.this if isinstance(node, exp.Alias) else node
+            if isinstance(value, exp.Window) and raw.args.get("qualify"):
+                # Which one it is, is said where QUALIFY is read.
+                name = node.alias or value.this.name.lower()
+                rank = column(WINDOW, RANK)
+                mark(rank, span(node) or (0, 1))
+                outputs.append(OutputColumn(name, node, rank))
+                continue
             spelled = scope.spelling(node) if isinstance(node, exp.Column) else None
             name = spelled or output_name(node, problems.text(node))
             outputs.append(OutputColumn(name, node, scope.expression(value)))
@@ -76,9 +85,9 @@ def read_group_by(
     names = {o.name.lower(): o.expr for o in outputs}
     keys: list[exp.Expression] = []
     for node in group.expressions:
-        key = _position(node, outputs, scope, problems) or scope.expression(node, names, last=True)
+        key = units_of(position(node, outputs, scope, problems) or scope.expression(node, names, last=True))
         # Each window is a group of its own anyway.
-        if key not in keys and not _of_window(key):
+        if key not in keys and (is_rank(key) or not of_window(key)):
             keys.append(key)
         if not key.find(exp.Column, Unknown, *AGGREGATE_NODES):
             problems.add(node, "a constant does not group anything", "leave it out")
@@ -94,12 +103,13 @@ def visible_in_having(
     return {o.name.lower(): o.expr for o in outputs if o.name.lower() not in hidden}
 
 
-def _of_window(key: exp.Expression) -> bool:
+def of_window(key: exp.Expression) -> bool:
+    """Whether it says nothing but which window it is."""
     columns = list(key.find_all(exp.Column))
     return bool(columns) and all(c.text("table") == WINDOW for c in columns) and not key.find(*AGGREGATE_NODES)
 
 
-def _position(node: exp.Expr, outputs: list[OutputColumn], scope: Scope, problems: Problems) -> exp.Expression | None:
+def position(node: exp.Expr, outputs: list[OutputColumn], scope: Scope, problems: Problems) -> exp.Expression | None:
     """`GROUP BY 1` is the first output column."""
     if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdecimal():
         return None

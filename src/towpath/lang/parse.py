@@ -9,18 +9,21 @@ from sqlglot import exp
 
 from towpath.errors import QueryError
 from towpath.lang.budget import MOST_PARTS, MOST_SELECTS, Budget, TooLarge
+from towpath.lang.decimals import at_scale
+from towpath.lang.fields import fold
 from towpath.lang.literals import cast
 from towpath.lang.named_views import NONE, compose
 from towpath.lang.query import Item, Query, Select
 from towpath.lang.refusals import refuse_clauses
 from towpath.lang.select import SelectReader, read_names
+from towpath.lang.show import is_rank
 from towpath.lang.spellings import rewrite
 from towpath.lang.statements import DialectStatement, aggregates, refuse_changes
 from towpath.lang.syntax import read
 from towpath.lang.typing import a, widest
 from towpath.lang.underline import Composed, Problems, span
 from towpath.lang.views import Views
-from towpath.schema import Catalog
+from towpath.schema import Catalog, Type
 
 
 def parse(sql: str, catalog: Catalog, name: str = "query", named: Mapping[str, str] = NONE) -> Query:
@@ -56,6 +59,7 @@ def parse(sql: str, catalog: Catalog, name: str = "query", named: Mapping[str, s
 
 def _rewrite(statement: DialectStatement, tree: exp.Expr, catalog: Catalog, problems: Problems) -> bool:
     """Brings the spelling of other dialects into towpath's own; whether there was any."""
+    fold(tree)
     rewritten = rewrite(tree, catalog, problems)
     if statement.changes and aggregates(tree):
         refused = refuse_changes(statement.changes)
@@ -127,12 +131,27 @@ def _alike(selects: list[Select], raws: Sequence[exp.Select], problems: Problems
     return tuple(replace(s, items=items) for s, items in zip(selects, zip(*columns, strict=True), strict=True))
 
 
+def _units(item: Item, scale: int) -> exp.Expression:
+    value = item.expr if item.type is Type.BIGINT else cast(item.expr, Type.BIGINT)
+    return at_scale(value, item.scale or 0, scale)
+
+
 def _widen(column: tuple[Item, ...], problems: Problems) -> list[Item]:
     first = column[0]
-    common = widest([item.type for item in column])
+    if any(item.scale is not None for item in column) and all(item.type.integral for item in column):
+        scale = max(item.scale or 0 for item in column)
+        return [Item(first.name, _units(item, scale), Type.BIGINT, scale) for item in column]
+    common = None if any(i.scale is not None for i in column) else widest([item.type for item in column])
     if common is None:
-        other = next(item for item in column if widest((first.type, item.type)) is None)
-        message = f"column {first.name} is {a(first.type)} in the first SELECT and {a(other.type)} here"
+        kind = first.column.kind
+        other = next(
+            i for i in column if widest((first.type, i.type)) is None or (i.scale is None) != (first.scale is None)
+        )
+        message = f"column {first.name} is {a(kind)} in the first SELECT and {a(other.column.kind)} here"
         problems.add(other.expr, message, "make them alike with CAST")
         return list(column)
+    for item in column:
+        if item.type is not common and is_rank(item.expr):
+            hint = "cast the others to bigint"
+            problems.add(item.expr, f"a rank stays a bigint, but column {first.name} is {a(common)} elsewhere", hint)
     return [Item(first.name, item.expr if item.type is common else cast(item.expr, common), common) for item in column]

@@ -4,21 +4,24 @@ Names are resolved, types are known, nothing is planned yet.
 
 Expressions are sqlglot trees in which
 - every column is `exp.Column(this=name, table=alias)`, quoted or not does not matter, the case is the stream's own;
-- `window_start` and `window_end` of an aggregate are `exp.Column(this="window_start", table="window")`;
+- `window_start` and `window_end` of a window are `exp.Column(this="window_start", table="window")`; the rank of one of
+  its first rows is `exp.Column(this="rank", table="window")`, and is an output column by itself alone;
 - aggregate calls are `Count(Star)`, `Count(x)`, `Count(Distinct(x))`, `Sum`, `Avg`, `Min`, `Max`, `StddevSamp`;
 - only the node types listed in `typing.py` occur, so that a compiler needs to know no others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from sqlglot import exp
 
-from towpath.schema import Catalog, Column, Stream, Type, reference_table
+from towpath.schema import COMPUTED_DIGITS, Catalog, Column, DecimalType, Stream, Type, reference_table
 
 MILLISECOND = 1_000
+SESSIONS = "session"  # the kind of such windows
 UNITS = {
     "DAY": 86_400_000 * MILLISECOND,
     "HOUR": 3_600_000 * MILLISECOND,
@@ -26,8 +29,15 @@ UNITS = {
     "SECOND": 1_000 * MILLISECOND,
     "MILLISECOND": MILLISECOND,
 }
-WINDOW = "window"  # the pseudo alias of window_start and window_end
+WINDOW = "window"  # the pseudo alias of window_start and window_end, and of RANK
+RANK = "rank"
+SESSION = 0  # in the place of a slide: windows that a gap ends
 ROW = "row"  # the pseudo alias, in what is looked up in a table, of the tuple that it is looked up for
+
+
+def window_column_type(name: str) -> Type:
+    """Of a column under the pseudo alias WINDOW."""
+    return Type.BIGINT if name == RANK else Type.TIMESTAMP
 
 
 def duration(microseconds: int) -> str:
@@ -38,6 +48,8 @@ def duration(microseconds: int) -> str:
 
 
 def window(range_us: int, slide_us: int | None) -> str:
+    if slide_us == SESSION:
+        return f"[SESSION {duration(range_us)}]"
     slide = f" SLIDE {duration(slide_us)}" if slide_us and slide_us != range_us else ""
     return f"[RANGE {duration(range_us)}{slide}]"
 
@@ -59,7 +71,7 @@ class Lookup:
     @property
     def reads(self) -> Stream:
         """The table, as a catalog has it."""
-        return reference_table(self.table, tuple(Column(name, brought.type) for name, brought in self.columns))
+        return reference_table(self.table, tuple(replace(brought, name=name) for name, brought in self.columns))
 
 
 @dataclass(frozen=True)
@@ -83,14 +95,23 @@ def with_tables(stream: Stream, lookups: Iterable[Lookup]) -> Stream:
 
 @dataclass(frozen=True)
 class Window:
-    """An aggregate's window: length and hop, aligned to the epoch. Tables and the journal have its fields."""
+    """An aggregate's window: length and hop, aligned to the epoch, or the gap that ends a session and SESSION.
+
+    Tables and the journal have its fields.
+    """
 
     range_us: int
     slide_us: int
 
     @property
+    def is_session(self) -> bool:
+        return self.slide_us == SESSION
+
+    @property
     def kind(self) -> str:
         """What windows of one carrier have in common."""
+        if self.is_session:
+            return SESSIONS
         return "tumbling" if self.range_us == self.slide_us else "hopping"
 
     @property
@@ -99,6 +120,8 @@ class Window:
 
     def last_end_us(self, reached_us: int) -> int:
         """The end of the last window that a tuple of this time falls into."""
+        if self.is_session:
+            return reached_us + self.range_us + MILLISECOND  # a tuple at its end is still part of it
         return reached_us // self.slide_us * self.slide_us + self.range_us
 
 
@@ -109,18 +132,73 @@ class Item:
     name: str
     expr: exp.Expression
     type: Type
+    scale: int | None = None  # of a decimal: how many places its units have
+
+    @property
+    def column(self) -> Column:
+        return Column(self.name, self.type, None if self.scale is None else DecimalType(COMPUTED_DIGITS, self.scale))
+
+
+RankFunction = Literal["row_number", "rank", "dense_rank"]
+
+
+@dataclass(frozen=True)
+class SortKey:
+    expr: exp.Expression
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True)
+class Top:
+    """The first rows of each window, or of each partition of it; those that are equal follow in the order of their
+    output columns."""
+
+    most: int
+    function: RankFunction
+    partition_by: tuple[exp.Expression, ...]
+    order_by: tuple[SortKey, ...]
+    of_tuples: bool = False  # the rows are the tuples of a window, and not what an aggregate makes of them
+
+    @property
+    def expressions(self) -> tuple[exp.Expression, ...]:
+        return (*self.partition_by, *(key.expr for key in self.order_by))
+
+    def mapped(self, change: Callable[[exp.Expression], exp.Expression]) -> Top:
+        """With other expressions."""
+        keys = (replace(key, expr=change(key.expr)) for key in self.order_by)
+        return replace(self, partition_by=tuple(map(change, self.partition_by)), order_by=tuple(keys))
 
 
 @dataclass(frozen=True)
 class Select:
-    """One SELECT without subqueries: a filter, a join, an aggregate, or an aggregate over a join."""
+    """One SELECT without subqueries: a filter, a join, an aggregate, an aggregate over a join, or the first rows of
+    windows."""
 
     inputs: tuple[Input, ...]
     where: tuple[exp.Expression, ...]  # conjuncts
     items: tuple[Item, ...]
-    window: Window | None = None  # set if and only if this is an aggregate
+    window: Window | None = None  # set if and only if this is an aggregate, or has a top
     group_by: tuple[exp.Expression, ...] = ()
     having: tuple[exp.Expression, ...] = ()  # conjuncts; may hold aggregate calls and group-by expressions
+    top: Top | None = None
+
+    @property
+    def above(self) -> Iterator[exp.Expression]:
+        """The expressions behind WHERE."""
+        yield from (item.expr for item in self.items)
+        yield from (*self.group_by, *self.having, *(self.top.expressions if self.top else ()))
+
+    def mapped(self, change: Callable[[exp.Expression], exp.Expression]) -> Select:
+        """With other expressions."""
+        return replace(
+            self,
+            where=tuple(map(change, self.where)),
+            items=tuple(replace(item, expr=change(item.expr)) for item in self.items),
+            group_by=tuple(map(change, self.group_by)),
+            having=tuple(map(change, self.having)),
+            top=self.top.mapped(change) if self.top else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -178,7 +256,7 @@ class Query:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(i.name, i.type) for i in self.selects[0].items)
+        return tuple(i.column for i in self.selects[0].items)
 
 
 def _read(select: Select, through: dict[str, frozenset[str]]) -> frozenset[str]:

@@ -9,9 +9,12 @@ from towpath.lang.underline import Problems, span
 
 _NO_ORDER = "results are a stream ordered by result time; order them where you read them"
 _ONE_LEVEL = "subqueries in expressions are missing; a join gives a row for every pair, IN and EXISTS one at most"
-_OVER = "values over other rows (OVER, QUALIFY, top-N) are missing; an aggregate gives a row per group, not per tuple"
+_OVER = (
+    "values over other rows (OVER) are missing; row_number, rank and dense_rank stand in QUALIFY, "
+    "where they choose the first rows of each window"
+)
 _DISTINCT = "each row once for ever is missing; GROUP BY over a window gives each row once per window"
-_TOP = "the first rows of a window (top-N) are missing; results never end, take the first where you read them"
+_TOP = "put it into a SELECT with a window, in parentheses, where it gives the first rows of each window"
 _SAMPLE = "reading a part of a stream is missing: a query reads every tuple"
 _AS_OF = "choosing the version of a row by a time (as-of joins) is missing"
 
@@ -29,9 +32,10 @@ CLAUSES: dict[str, tuple[str, str]] = {
         "LIMIT is not supported",
         _TOP,
     ),
-    "offset": ("OFFSET is not supported", "a standing query never ends; skip rows where you read them"),
-    "qualify": ("QUALIFY is not supported", _OVER),
-    "windows": ("WINDOW is not supported", _OVER),
+    "offset": ("OFFSET is not supported", "rows behind the first ones of a window are missing"),
+    "windows": ("WINDOW is not supported", "write it behind OVER"),
+    "alias": ("the name of a window is not supported behind OVER", "write OVER (PARTITION BY ... ORDER BY ...)"),
+    "spec": ("a frame of rows is not supported", "ranks have none; values of other rows are missing"),
     "laterals": ("LATERAL is not supported", "a table for each row (LATERAL, UNNEST) is missing"),
     "rollup": ("ROLLUP is not supported", "write a SELECT for each grouping, with UNION ALL between them"),
     "totals": ("WITH TOTALS is not supported", "write a SELECT for each grouping, with UNION ALL between them"),

@@ -9,8 +9,9 @@ from functools import lru_cache, reduce
 
 from sqlglot import TokenType, exp
 
+from towpath.lang.decimals import PLACES, Unscaled, like, of_decimal, scaled
 from towpath.lang.dialect import TowpathDialect
-from towpath.lang.query import ROW, WINDOW, Input, Query, Select, window
+from towpath.lang.query import RANK, ROW, WINDOW, Input, Item, Query, Select, SortKey, Top, window
 from towpath.schema import RESULT_TIME
 
 _LEVELS: tuple[tuple[type[exp.Expr], ...], ...] = (
@@ -57,6 +58,12 @@ def expression_text(expr: exp.Expression) -> str:
     for column in list(printed.find_all(exp.Column)):
         if column.text("table") == WINDOW:
             column.set("table", None)
+        if PLACES in column.meta:
+            units = Unscaled(this=column.copy())
+            if column is printed:
+                printed = units
+            else:
+                column.replace(units)
     return printed.sql(TowpathDialect)
 
 
@@ -78,12 +85,7 @@ def _with_result_time(select: Select, times: Mapping[str, str]) -> Select:
         is_time = isinstance(node, exp.Column) and time_of.get(node.table) == node.name
         return exp.column(RESULT_TIME, table=node.text("table"), quoted=True) if is_time else node
 
-    def renamed(expressions: Iterable[exp.Expression]) -> tuple[exp.Expression, ...]:
-        return tuple(e.transform(rename) for e in expressions)
-
-    items = tuple(replace(item, expr=item.expr.transform(rename)) for item in select.items)
-    where, group_by, having = renamed(select.where), renamed(select.group_by), renamed(select.having)
-    return replace(select, where=where, items=items, group_by=group_by, having=having)
+    return select.mapped(lambda expr: expr.transform(rename))
 
 
 def select_text(select: Select) -> str:
@@ -91,12 +93,39 @@ def select_text(select: Select) -> str:
     if select.window and len(select.inputs) > 1 and any(i.range_us != select.window.range_us for i in select.inputs):
         return _over_derived_table(select)
     return _lines(
-        ", ".join(f"{expression_text(i.expr)} AS {_name(i.name)}" for i in select.items),
+        _items_text(select),
         ", ".join(_input_text(i, select) for i in select.inputs),
         select.where,
         select.group_by,
         select.having,
+        select.top,
     )
+
+
+def _items_text(select: Select) -> str:
+    return ", ".join(f"{item_text(item, select.top)} AS {_name(item.name)}" for item in select.items)
+
+
+def item_text(item: Item, top: Top | None) -> str:
+    if top and is_rank(item.expr):
+        return top_text(top)
+    return expression_text(item.expr if item.scale is None else scaled(item.expr.copy(), item.scale))
+
+
+def is_rank(expr: exp.Expr) -> bool:
+    return isinstance(expr, exp.Column) and expr.text("table") == WINDOW and expr.name == RANK
+
+
+def top_text(top: Top) -> str:
+    """`row_number() OVER (PARTITION BY a ORDER BY b DESC)`."""
+    parts = [f"PARTITION BY {', '.join(map(expression_text, top.partition_by))}"] if top.partition_by else []
+    parts += [f"ORDER BY {', '.join(map(_sort_key_text, top.order_by))}"]
+    return f"{top.function}() OVER ({' '.join(parts)})"
+
+
+def _sort_key_text(key: SortKey) -> str:
+    nulls = "" if key.nulls_first is not key.descending else f" NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+    return f"{expression_text(key.expr)}{' DESC' if key.descending else ''}{nulls}"
 
 
 def _with_tables(select: Select) -> Select:
@@ -107,22 +136,13 @@ def _with_tables(select: Select) -> Select:
         for alias, lookup in zip(_table_aliases(i, select), i.lookups, strict=True)
         for name, brought in lookup.columns
     }
-    return _renamed(select, columns) if columns else select
-
-
-def _renamed(select: Select, columns: Mapping[tuple[str, str], tuple[str, str]]) -> Select:
-    def renamed(expressions: Iterable[exp.Expression]) -> tuple[exp.Expression, ...]:
-        return tuple(_of_table(e, columns) for e in expressions)
-
-    items = tuple(replace(item, expr=_of_table(item.expr, columns)) for item in select.items)
-    where, group_by, having = renamed(select.where), renamed(select.group_by), renamed(select.having)
-    return replace(select, where=where, items=items, group_by=group_by, having=having)
+    return select.mapped(lambda expr: _of_table(expr, columns)) if columns else select
 
 
 def _of_table(expr: exp.Expression, columns: Mapping[tuple[str, str], tuple[str, str]]) -> exp.Expression:
     def rename(node: exp.Expression) -> exp.Expression:
         found = columns.get((node.text("table"), node.name)) if isinstance(node, exp.Column) else None
-        return node if found is None else exp.column(found[1], table=found[0], quoted=True)
+        return node if found is None else like(node, exp.column(found[1], table=found[0], quoted=True))
 
     return expr.transform(rename)
 
@@ -154,9 +174,10 @@ def _joined_tables(source: Input, select: Select) -> str:
     columns: dict[tuple[str, str], tuple[str, str]] = {}
     for alias, lookup in zip(_table_aliases(source, select), source.lookups, strict=True):
         equal = []
+        decimals = {name: brought.decimal for name, brought in lookup.columns}
         for value, name in lookup.keys:
-            left = value.transform(lambda n: exp.column(n.name, table=source.alias) if _is_of_row(n) else n)
-            right = exp.column(name, table=alias, quoted=True)
+            left = value.transform(lambda n: like(n, exp.column(n.name, table=source.alias)) if _is_of_row(n) else n)
+            right = of_decimal(exp.column(name, table=alias, quoted=True), decimals.get(name))
             equal.append(expression_text(exp.EQ(this=_of_table(left, columns), expression=right)))
         kind = "LEFT JOIN" if lookup.outer else "JOIN"
         text += f" {kind} {_name(lookup.table)} AS {_name(alias)} ON {' AND '.join(equal)}"
@@ -171,8 +192,7 @@ def _is_of_row(node: exp.Expression) -> bool:
 def _over_derived_table(select: Select) -> str:
     assert select.window
     used: dict[exp.Expression, str] = {}
-    outer = [*(i.expr for i in select.items), *select.group_by, *select.having]
-    for column in (c for e in outer for c in e.find_all(exp.Column) if c.text("table") != WINDOW):
+    for column in (c for e in select.above for c in e.find_all(exp.Column) if c.text("table") != WINDOW):
         used.setdefault(column, f"c{len(used) + 1}")
     inner = _lines(
         ", ".join(f"{expression_text(c)} AS {name}" for c, name in used.items()) or "1 AS one",
@@ -187,12 +207,9 @@ def _over_derived_table(select: Select) -> str:
                 node.replace(exp.column(used[node], table="j"))
         return top.this
 
+    outer = replace(select, where=()).mapped(renamed)
     return _lines(
-        ", ".join(f"{expression_text(renamed(i.expr))} AS {_name(i.name)}" for i in select.items),
-        f"({inner}) {select.window.text} AS j",
-        (),
-        [renamed(e) for e in select.group_by],
-        [renamed(e) for e in select.having],
+        _items_text(outer), f"({inner}) {select.window.text} AS j", (), outer.group_by, outer.having, outer.top
     )
 
 
@@ -202,6 +219,7 @@ def _lines(
     where: Iterable[exp.Expression],
     group_by: Iterable[exp.Expression] = (),
     having: Iterable[exp.Expression] = (),
+    top: Top | None = None,
 ) -> str:
     parts = [f"SELECT {items}", f"FROM {inputs}"]
     if where := list(where):
@@ -210,6 +228,8 @@ def _lines(
         parts.append(f"GROUP BY {', '.join(expression_text(e) for e in group_by)}")
     if having := list(having):
         parts.append(f"HAVING {_all(having)}")
+    if top:
+        parts.append(f"QUALIFY {top_text(top)} <= {top.most}")
     return "\n".join(parts)
 
 

@@ -13,7 +13,10 @@ from sqlglot import exp
 from towpath.lang.dialect import Windowed
 from towpath.lang.durations import NoDuration, duration_us
 from towpath.lang.event_times import EventTimes
+from towpath.lang.fields import is_one_of
 from towpath.lang.functions import AGGREGATES
+from towpath.lang.ranked_tables import by_window, rankings, take_first
+from towpath.lang.scope import sources_of
 from towpath.lang.table_windows import MISSING, TableWindow
 from towpath.lang.time_bounds import bound_joins
 from towpath.lang.underline import Problems, mark, span
@@ -25,17 +28,26 @@ _OF_A_ROW = "the window of a single tuple is missing: add an aggregate and GROUP
 _NUMBERS = "it counts milliseconds in ksqlDB; window_start and window_end are timestamps"
 _STRUCT = "columns with parts are missing: name window.start and window.end"
 _SLIDE_FIRST = ("time", "slide", "size")
-_CALLS = {"tumble": ("time", "size"), "hop": _SLIDE_FIRST, "window": ("time", "size", "slide")}
+_SESSIONS = ("session", "session_window")
+_CALLS = {
+    **{"tumble": ("time", "size"), "hop": _SLIDE_FIRST, "window": ("time", "size", "slide")},
+    **dict.fromkeys(_SESSIONS, ("time", "gap")),
+}
 _BOUNDS = {
-    **{f"{kind}_{bound}": (kind, f"window_{bound}") for kind in ("tumble", "hop") for bound in ("start", "end")},
-    **{f"{kind}_rowtime": (kind, "window_time") for kind in ("tumble", "hop")},
+    **{
+        f"{kind}_{bound}": (kind, f"window_{bound}")
+        for kind in ("tumble", "hop", "session")
+        for bound in ("start", "end")
+    },
+    **{f"{kind}_rowtime": (kind, "window_time") for kind in ("tumble", "hop", "session")},
 }
 _END_IS_IN = "windows that hold their end and not their beginning are missing"
 _NO_CALLS = {
     **{name.lower(): hint for name, hint in MISSING.items()},
-    **dict.fromkeys(("session_window", "session_start", "session_end", "sessionwindow"), MISSING["SESSION"]),
-    **dict.fromkeys(("tumblingwindow", "hoppingwindow", "slidingwindow"), _END_IS_IN),
-    **dict.fromkeys(("tumble_proctime", "hop_proctime"), "windows by the time of the machine are missing"),
+    **dict.fromkeys(("tumblingwindow", "hoppingwindow", "slidingwindow", "sessionwindow"), _END_IS_IN),
+    **dict.fromkeys(
+        ("tumble_proctime", "hop_proctime", "session_proctime"), "windows by the time of the machine are missing"
+    ),
 }
 
 
@@ -52,7 +64,8 @@ def rewrite(tree: exp.Expr, catalog: Catalog, problems: Problems) -> bool:
     """Whether there was anything of another dialect."""
     times = EventTimes(catalog)
     selects = list(tree.find_all(exp.Select))
-    return any([_Rewriter(select, times, problems).rewrite() for select in reversed(selects)])  # inner ones first
+    rewritten = [_Rewriter(select, times, problems).rewrite() for select in reversed(selects)]  # inner ones first
+    return any(rewritten) | any([take_first(select) for select in reversed(selects)])
 
 
 class _Rewriter:
@@ -92,7 +105,23 @@ class _Rewriter:
         else:
             self._refuse_numbers()
         for window in windows:
-            window.replace(_windowed(window.this, window, window.args["range_us"], window.args.get("slide_us")))
+            if window.args.get("session") and not self._check_partition(window):
+                return
+            lengths = window.args["range_us"], window.args.get("slide_us")
+            window.replace(_windowed(window.this, window, *lengths, session=bool(window.args.get("session"))))
+
+    def _check_partition(self, window: TableWindow) -> bool:
+        """A session is of what GROUP BY has beside the window; that PARTITION BY says another thing is refused."""
+        if not window.args.get("function"):
+            return True
+        wanted = {key.name.lower() for key in window.args.get("partition") or []}
+        keys = [key for key in _group(self._select) if not _is_window(key)]
+        named = {key.name.lower() for key in keys if isinstance(key, exp.Column)}
+        if wanted == named and len(named) == len(keys):
+            return True
+        hint = "sessions of other keys than those of GROUP BY are missing"
+        self._problems.add(window, "PARTITION BY of SESSION and GROUP BY have different keys", hint)
+        return False
 
     def _window_columns(self, aliases: set[str]) -> bool:
         used = any(item.is_star for item in self._select.expressions)
@@ -105,6 +134,10 @@ class _Rewriter:
 
     def _check_grouped(self, window: TableWindow, used: bool, joined: bool) -> bool:
         """Whether the window counts: it does not for single tuples that say nothing of it."""
+        ranked = list(rankings(self._select))
+        if ranked and not joined:
+            self._check_ranked(ranked)
+            return True
         if self._grouped_by_window():
             return True
         tumbling = not window.args.get("slide_us")
@@ -120,6 +153,17 @@ class _Rewriter:
         else:
             self._problems.add(window, f"{name} without an aggregate is not supported", _OF_A_ROW)
         return True
+
+    def _check_ranked(self, ranked: list[exp.Window]) -> None:
+        for ranking in ranked:
+            if not by_window(ranking):
+                hint = _UPDATES + "PARTITION BY window_start, window_end has the first rows of each window"
+                self._problems.add(ranking, "a ranking of the rows of all windows is not supported", hint)
+        items = self._select.expressions
+        if any(isinstance(item, exp.Star) for item in items) and not self._aggregates():
+            bounds = [_named(_bound(name), name) for name in ("window_start", "window_end", "window_time")]
+            found = [[item, *bounds] if isinstance(item, exp.Star) else [item] for item in items]
+            self._select.set("expressions", [item for some in found for item in some])
 
     def _grouped_by_window(self) -> bool:
         items = self._select.expressions
@@ -174,11 +218,12 @@ class _Rewriter:
         if len(problems) or first is None:
             return
         for column in list(self._columns()):
-            if column.table.lower() == "window" and column.name.lower() in ("start", "end"):
+            if column.table.lower() in ("window", "session_window") and column.name.lower() in ("start", "end"):
                 self._put(column, _bound(f"window_{column.name.lower()}"), column.name)
-            elif column.name.lower() == "window" and not column.table:
-                problems.add(column, "window is not a column", _STRUCT)
-        sources[0].replace(_windowed(sources[0], keys[0], first.size_us, first.slide_us))
+            elif column.name.lower() in ("window", "session_window") and not column.table:
+                problems.add(column, f"{column.name} is not a column", _STRUCT)
+        session = first.kind in _SESSIONS
+        sources[0].replace(_windowed(sources[0], keys[0], first.size_us, first.slide_us, session=session))
 
     def _called(self, call: exp.Anonymous, source: exp.Expr, kind: str = "") -> _Called | None:
         """The window that a call names; notes what is wrong with it."""
@@ -196,7 +241,7 @@ class _Rewriter:
         lengths = {name: self._length(node) for name, node in given.items() if node}
         if None in lengths.values():
             return None
-        return _Called(kind, lengths["size"] or 0, lengths.get("slide"))
+        return _Called(kind, lengths["gap" if kind in _SESSIONS else "size"] or 0, lengths.get("slide"))
 
     def _length(self, node: exp.Expr) -> int | None:
         try:
@@ -220,16 +265,18 @@ class _Rewriter:
         elif isinstance(call.parent, exp.Group):
             self._put(call, _bound("window_start"), "")
         else:
-            hint = _STRUCT if kind == "window" else "a window has TUMBLE_START and TUMBLE_END"
+            hint = _STRUCT if kind in ("window", "session_window") else "a window has TUMBLE_START and TUMBLE_END"
             self._problems.add(call, f"{call.name} is not supported here", hint)
 
     # Both
 
     def _check_time(self, source: exp.Expr, column: exp.Expr | None) -> None:
         known = self._times.of(source)
-        if column is None or known is None or (isinstance(column, exp.Column) and column.name.lower() in known):
-            return
         what = source.this if isinstance(source, TableWindow) else source
+        if column is None or known is None:
+            return
+        if isinstance(column, exp.Column) and is_one_of(column, known, {what.alias_or_name.lower(), what.name.lower()}):
+            return
         hint = f"windows by another column than the event time are missing; it is {', '.join(sorted(known)) or 'none'}"
         text = self._problems.text(column)
         self._problems.add(column, f"{text} is not the event time of {what.alias_or_name or 'the derived table'}", hint)
@@ -248,14 +295,9 @@ class _Rewriter:
         old.replace(new)
 
 
-def sources_of(select: exp.Select) -> list[exp.Expr]:
-    start = select.args.get("from_")
-    return [start.this, *(join.this for join in select.args.get("joins") or [])] if start else []
-
-
 def own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
     """The nodes of a SELECT without those of the SELECTs in it."""
-    clauses = [select.args.get(name) for name in ("where", "group", "having")]
+    clauses = [select.args.get(name) for name in ("where", "group", "having", "qualify", "order")]
     conditions = [join.args.get("on") for join in select.args.get("joins") or []]
     for root in [*select.expressions, *clauses, *conditions]:
         if root is not None:
@@ -278,8 +320,12 @@ def _bound(name: str) -> exp.Expr:
     return exp.Sub(this=exp.column("window_end"), expression=millisecond)
 
 
-def _windowed(source: exp.Expr, at: exp.Expr, range_us: int, slide_us: int | None) -> Windowed:
-    windowed = Windowed(this=source.copy(), range_us=range_us, slide_us=slide_us)
+def _named(value: exp.Expr, name: str) -> exp.Expr:
+    return exp.Alias(this=value, alias=exp.to_identifier(name)) if value.alias_or_name != name else value
+
+
+def _windowed(source: exp.Expr, at: exp.Expr, range_us: int, slide_us: int | None, *, session: bool) -> Windowed:
+    windowed = Windowed(this=source.copy(), range_us=range_us, slide_us=slide_us, session=session)
     place = span(source) or span(at) or (0, 1)
     mark(windowed, place)
     windowed.meta["range_us"] = windowed.meta["slide_us"] = span(at) or place

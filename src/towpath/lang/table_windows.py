@@ -18,10 +18,13 @@ FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 CLAUSES = ("TUMBLING", "HOPPING", "SESSION")
 MISSING = {
     "CUMULATE": "cumulating windows (CUMULATE) are missing",
-    "SESSION": "session windows, which a gap ends, are missing",
 }
-_NAMED = {"DATA": "data", "TIMECOL": "time", "SIZE": "size", "SLIDE": "slide", "OFFSET": "offset"}
-_ORDER = {"TUMBLE": ("data", "time", "size", "offset"), "HOP": ("data", "time", "slide", "size", "offset")}
+_NAMED = {"DATA": "data", "TIMECOL": "time", "SIZE": "size", "GAP": "size", "SLIDE": "slide", "OFFSET": "offset"}
+_ORDER = {
+    "TUMBLE": ("data", "time", "size", "offset"),
+    "HOP": ("data", "time", "slide", "size", "offset"),
+    "SESSION": ("data", "time", "size"),
+}
 
 
 class UnsupportedSpelling(Exception):
@@ -37,7 +40,7 @@ class TableWindow(exp.Expression):
 
     arg_types: ClassVar[dict[str, bool]] = {
         **{"this": True, "range_us": True, "slide_us": False},
-        **{"time": False, "function": False},
+        **{"time": False, "function": False, "session": False, "partition": False},
     }
 
 
@@ -64,14 +67,16 @@ class TableWindowParser(Parser):
             self._refuse(f"{name} with an offset is not supported", "windows that begin at an offset are missing", kind)
         lacking = [a for a in _ORDER[name] if a not in (*arguments, "offset")]
         if lacking:
-            order = "a stream, DESCRIPTOR(its time column), " + ("slide, size" if name == "HOP" else "size")
+            lengths = {"HOP": "slide, size", "SESSION": "gap"}.get(name, "size")
+            order = f"a stream, DESCRIPTOR(its time column), {lengths}"
             self._refuse(f"{name} takes {order}", "", kind)
         table = arguments["data"]
         alias = self._parse_table_alias()
         if alias:
             table.set("alias", alias)
-        lengths = self._lengths(arguments["size"], arguments.get("slide"))
-        found = TableWindow(this=table, time=arguments["time"], function=name, **lengths)
+        given = self._lengths(arguments["size"], arguments.get("slide"))
+        found = TableWindow(this=table, time=arguments["time"], function=name, session=name == "SESSION", **given)
+        found.set("partition", table.meta.pop("partition", None))
         mark(found, (first.start, self._prev.end + 1))
         mark(table, (first.start, self._prev.end + 1))
         return found
@@ -85,18 +90,18 @@ class TableWindowParser(Parser):
                 self._refuse(f"{name} has an argument too many", "", self._curr)
             if named:
                 self._advance(2)
-            found[key] = self._window_argument(key)
+            found[key] = self._window_argument(name, key)
             if not self._match(TokenType.COMMA):
                 break
         self._closing()
         return found
 
-    def _window_argument(self, key: str) -> exp.Expr:
+    def _window_argument(self, name: str, key: str) -> exp.Expr:
         if key == "data":
             self._match_text_seq("TABLE")
             table = self._parse_table_parts() or exp.Null()
-            if self._curr.text.upper() == "PARTITION":
-                self._refuse("PARTITION BY is not supported in a window function", "put it into GROUP BY", self._curr)
+            if self._curr.token_type == TokenType.PARTITION_BY or self._curr.text.upper() == "PARTITION":
+                table.meta["partition"] = self._partition(name)
             return table
         if key == "time":
             described = self._match_text_seq("DESCRIPTOR") and self._match(TokenType.L_PAREN)
@@ -113,6 +118,19 @@ class TableWindowParser(Parser):
             self._advance(2)
             return length
         return self._parse_bitwise() or exp.Null()
+
+    def _partition(self, name: str) -> list[exp.Expr]:
+        """What each session is of, beside the window: to be compared with GROUP BY."""
+        if name != "SESSION":
+            self._refuse("PARTITION BY is not supported in a window function", "put it into GROUP BY", self._curr)
+        if not self._match(TokenType.PARTITION_BY):
+            self._advance(2)
+        keys = [self._parse_column()]
+        # Behind the last one stands the comma of the next argument.
+        while self._curr.token_type == TokenType.COMMA and self._next.text.upper() not in ("DESCRIPTOR", "TIMECOL"):
+            self._advance()
+            keys.append(self._parse_column())
+        return [key for key in keys if key is not None]
 
     def _lengths(self, size: exp.Expr, slide: exp.Expr | None) -> dict[str, int]:
         found = {"range_us": self._length(size)}
@@ -133,11 +151,14 @@ class TableWindowParser(Parser):
         self._advance()
         kind = self._curr
         name = kind.text.upper()
-        if name == "SESSION":
-            self._refuse("WINDOW SESSION is not supported", MISSING[name], kind)
         self._advance()
         if not self._match(TokenType.L_PAREN):
             self._refuse(f"expected ( behind {name}", "", self._curr)
+        if name == "SESSION":
+            gap = TableWindow(this=table, range_us=self._plain_duration(), session=True)
+            self._closing()
+            mark(gap, (first.start, self._prev.end + 1))
+            return gap
         lengths: dict[str, int] = {}
         while not self._match(TokenType.R_PAREN):
             word = self._curr

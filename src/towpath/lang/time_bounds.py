@@ -17,6 +17,7 @@ from sqlglot import exp
 from towpath.lang.dialect import Windowed
 from towpath.lang.durations import NoDuration, duration_us
 from towpath.lang.event_times import EventTimes
+from towpath.lang.fields import is_one_of
 from towpath.lang.query import MILLISECOND
 from towpath.lang.scope import conjuncts
 from towpath.lang.underline import Problems, mark, span
@@ -121,8 +122,7 @@ class _BoundReader:
         return inner[0], inner[1] + (length if isinstance(node, exp.Add) else -length)
 
     def _input(self, column: exp.Column) -> tuple[str, int] | None:
-        name, table = column.name.lower(), column.table.lower()
-        found = [a for a, times in self._times.items() if name in times and (not table or a == table)]
+        found = [alias for alias, times in self._times.items() if is_one_of(column, times, {alias}, self._times)]
         return (found[0], 0) if len(found) == 1 else None
 
     def within(self, sources: list[exp.Expr]) -> Iterator[_Bound]:

@@ -11,17 +11,19 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from towpath.lang import decimals
 from towpath.lang.arguments import BadArgument, unit_of
 from towpath.lang.budget import DEEPEST, Budget, levels
 from towpath.lang.durations import NoDuration, length
 from towpath.lang.functions import AGGREGATES, CHANGING, SCALARS, Function, case, changing, refusal
-from towpath.lang.literals import cast, is_string, moment, moment_example, number, type_of_name
+from towpath.lang.literals import cast, is_string, moment, moment_example, number, type_of_name, whole_number
 from towpath.lang.refusals import refuse_expression
 from towpath.lang.times import moved
 from towpath.lang.typing import Unknown
 from towpath.lang.underline import Problems, mark, span
-from towpath.schema import Type
+from towpath.schema import MOST_DIGITS, Type
 
+TEXTS = ("string_agg", "listagg")
 Resolve = Callable[[exp.Column], exp.Expression]
 
 _BINARY = (
@@ -31,15 +33,24 @@ _BINARY = (
 
 
 class Translator:
-    """`resolve` says what a column stands for; `resolve_inside` does so inside an aggregate call."""
+    """`resolve` says what a column stands for; `resolve_inside` does so inside an aggregate call.
+
+    `time` gives the event time of a tuple.
+    """
 
     def __init__(
-        self, problems: Problems, budget: Budget, resolve: Resolve, resolve_inside: Resolve | None = None
+        self,
+        problems: Problems,
+        budget: Budget,
+        resolve: Resolve,
+        resolve_inside: Resolve | None = None,
+        time: Callable[[], exp.Expression] | None = None,
     ) -> None:
         self._problems = problems
         self._budget = budget
         self._resolve = resolve
         self._resolve_inside = resolve_inside or resolve
+        self._time = time or Unknown
         self._depth = 0
 
     def __call__(self, node: exp.Expr) -> exp.Expression:
@@ -178,15 +189,32 @@ class Translator:
         return case(branches, self(default) if default else None)
 
     def _cast(self, node: exp.Expr) -> exp.Expression:
+        if node.args["to"].this in (exp.DType.DECIMAL,) and not node.args.get("format"):
+            return self._decimal(node)
         target = type_of_name(node.args["to"])
         if target is None or node.args.get("format"):
-            known = ", ".join(t.value for t in Type)
+            known = ", ".join([*(t.value for t in Type), "decimal(p,s)"])
             wanted = node.args["to"].sql().lower()  # its place in the text is only that of a length or precision
             return self._wrong(node, f"CAST to {wanted} is not supported", f"the types are {known}")
         value = node.this
         if is_string(value) and target in (Type.TIMESTAMP, Type.DATE):
             return self.moment(value, target)
         return cast(self(value), target)
+
+    def _decimal(self, node: exp.Expr) -> exp.Expression:
+        """CAST(x AS DECIMAL(p, s)), and DECIMAL '1.23', which has the digits that are written."""
+        digits = [int(p.name) for p in node.args["to"].expressions if p.name.isdecimal()]
+        if not digits and is_string(node.this):
+            literal = decimals.literal(node.this.name)
+            if literal is None:
+                hint = f"write up to {MOST_DIGITS} digits, as in DECIMAL '12.50'"
+                return self._wrong(node, f"'{node.this.name}' is not a decimal", hint)
+            return literal
+        if not 1 <= len(digits) <= 2 or not 1 <= digits[0] <= MOST_DIGITS or digits[-1:] > digits[:1]:
+            hint = "write DECIMAL(18, 2): 18 digits, the most there can be, 2 of them behind the point"
+            return self._wrong(node, "a cast to DECIMAL says how many digits and places there are", hint)
+        precision, scale = digits[0], digits[1] if len(digits) > 1 else 0
+        return decimals.ToDecimal(this=self(node.this), precision=precision, scale=scale)
 
     def moment(self, literal: exp.Expr, target: Type) -> exp.Expression:
         """A text as a timestamp or date literal."""
@@ -201,8 +229,12 @@ class Translator:
         arguments = list(node.expressions)
         if name.lower() == "position" and len(arguments) == 1 and isinstance(arguments[0], exp.In):
             name, arguments = "strpos", _looked_for(arguments[0])
+        if name == "->>" and isinstance(node.parent, exp.DPipe) and node.arg_key == "expression":
+            return self._wrong(node, "systems disagree what || and ->> go together with", "put it into parentheses")
         if name.lower() in AGGREGATES:
             return self._aggregate(node, name.lower(), arguments)
+        if name.lower() in decimals.FUNCTIONS:
+            return self._units(node, name.lower(), arguments)
         function = SCALARS.get(name.lower())
         if function is None:
             return self._wrong(node, *refusal(name))
@@ -211,6 +243,14 @@ class Translator:
         if len(arguments) < function.least or (function.most is not None and len(arguments) > function.most):
             return self._wrong(node, f"{name} takes {function.arity}, got {len(arguments)}")
         return self._built(node, function, arguments)
+
+    def _units(self, node: exp.Expr, name: str, arguments: list[exp.Expr]) -> exp.Expression:
+        if name == "unscaled" and len(arguments) == 1:
+            return decimals.Unscaled(this=self(arguments[0]))
+        places = whole_number(arguments[1]) if name == "scaled" and len(arguments) == 2 else None
+        if places is None or not 0 <= places <= MOST_DIGITS:
+            return self._wrong(node, f"{name} takes {decimals.FUNCTIONS[name]}")
+        return decimals.scaled(self(arguments[0]), places)
 
     def _built(self, node: exp.Expr, function: Function, arguments: list[exp.Expr]) -> exp.Expression:
         try:
@@ -223,26 +263,69 @@ class Translator:
     def _filter(self, node: exp.Expr) -> exp.Expression:
         """What the condition is not true for is NULL, which no aggregate counts."""
         call, where = node.this, node.args["expression"]
+        if isinstance(call, exp.WithinGroup):
+            return self._within_group(call, where.this)
         if not isinstance(call, exp.Anonymous) or call.name.lower() not in AGGREGATES:
             return self._refuse(node)
         return self._aggregate(call, call.name.lower(), list(call.expressions), where.this)
 
+    def _within_group(self, node: exp.Expr, where: exp.Expr | None = None) -> exp.Expression:
+        """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`, and `listagg(x, ',') WITHIN GROUP (ORDER BY y)`."""
+        call = node.this
+        if not isinstance(call, exp.Anonymous) or call.name.lower() not in ("percentile_cont", *TEXTS):
+            return self._wrong(node, "WITHIN GROUP is not supported here", "it stands behind percentile_cont")
+        return self._aggregate(call, call.name.lower(), list(call.expressions), where, node.args["expression"])
+
     def _aggregate(
-        self, node: exp.Expr, name: str, arguments: list[exp.Expr], where: exp.Expr | None = None
+        self,
+        node: exp.Expr,
+        name: str,
+        arguments: list[exp.Expr],
+        where: exp.Expr | None = None,
+        order: exp.Expr | None = None,
     ) -> exp.Expression:
-        if len(arguments) != 1:
+        function = AGGREGATES[name]
+        if arguments and isinstance(arguments[-1], exp.Order) and name in TEXTS:
+            order = arguments[-1]
+            arguments[-1] = order.this
+        if not function.least <= len(arguments) <= (function.most or 0):
             hint = "write count(*) to count all tuples" if name == "count" else ""
-            return self._wrong(node, f"{name} takes 1 argument, got {len(arguments)}", hint)
-        argument = arguments[0]
+            return self._wrong(node, f"{name} takes {function.arity}, got {len(arguments)}", hint)
         outer, self._resolve = self._resolve, self._resolve_inside
         try:
-            if name == "count" and isinstance(argument, exp.Star):
+            if name == "count" and isinstance(arguments[0], exp.Star):
                 return exp.Count(this=self._where(exp.Literal.number(1), where) if where else exp.Star())
-            if name == "count" and isinstance(argument, exp.Distinct):
-                return self._count_distinct(argument, where)
-            return AGGREGATES[name].build([self._where(self(argument), where)])
+            if name == "count" and isinstance(arguments[0], exp.Distinct):
+                return self._count_distinct(arguments[0], where)
+            values = [self(a) for a in arguments]
+            values += [self._time()] if function.by_time else []
+            if name in (*TEXTS, "percentile_cont"):
+                ordered = self._ordered(node, name, order)
+                if ordered is None:
+                    return Unknown()
+                values += ordered
+            values[function.counts] = self._where(values[function.counts], where)
+            return function.build(values)
+        except BadArgument as error:
+            place = arguments[error.place]
+            return self._wrong(place if span(place) else node, error.message, error.hint)
         finally:
             self._resolve = outer
+
+    def _ordered(self, node: exp.Expr, name: str, order: exp.Expr | None) -> list[exp.Expression] | None:
+        """What an aggregate is ordered by, and that it descends."""
+        example = "percentile_cont(0.5) WITHIN GROUP (ORDER BY x)"
+        example = f"{name}(x, ', ' ORDER BY y)" if name in TEXTS else example
+        if order is None or len(order.expressions) != 1:
+            hint = f"write {example}"
+            self._wrong(node, f"{name} needs an order by one value", hint)
+            return None
+        key = order.expressions[0]
+        descending = bool(key.args.get("desc"))
+        if bool(key.args.get("nulls_first")) is descending:
+            self._wrong(key, "NULLS FIRST and NULLS LAST are not supported here", "NULL is smaller than every value")
+            return None
+        return [self(key.this), *([exp.true()] if descending else [])]
 
     def _where(self, value: exp.Expression, condition: exp.Expr | None) -> exp.Expression:
         return value if condition is None else case([(self(condition), value)], None)
@@ -289,6 +372,7 @@ _RULES: dict[type[exp.Expr], Rule] = {
     exp.ILike: _rule(Translator._ilike, "this expression negate"),
     **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), _rule(Translator._alike, "this expression negate")),
     exp.Filter: _rule(Translator._filter, "this expression"),
+    exp.WithinGroup: _rule(Translator._within_group, "this expression"),
     exp.Case: _rule(Translator._case, "this ifs default"),
     exp.Cast: _rule(Translator._cast, "this to format"),
     exp.Anonymous: _rule(Translator._call, "this expressions"),

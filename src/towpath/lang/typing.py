@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from sqlglot import exp
 
 from towpath.errors import Mistake, QueryError
+from towpath.lang.aggregates import StringAgg
+from towpath.lang.decimals import Rescaled, Scaled, TextOfUnits, UnitsOfDouble, UnitsOfText
 from towpath.lang.functions import BOOLEAN, FUNCTIONS, INTEGER, MOMENT, NUMBER, ORDERED, STRING, OperandKind, Signature
 from towpath.lang.literals import is_constant, is_string, number_type, text_in_quotes, type_of_name, whole_number
-from towpath.lang.query import WINDOW
+from towpath.lang.query import WINDOW, window_column_type
 from towpath.lang.show import expression_text
-from towpath.schema import Type
+from towpath.schema import COMPUTED_DIGITS, DecimalType, Type
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -42,6 +45,10 @@ SIGNATURES: dict[type[exp.Expr], Signature] = {
     exp.Like: Signature((STRING, STRING), Type.BOOLEAN),
     exp.Div: Signature((NUMBER, NUMBER), Type.DOUBLE),
     exp.Mod: Signature((INTEGER, INTEGER), Type.BIGINT),
+    Rescaled: Signature((INTEGER,), Type.BIGINT),
+    UnitsOfText: Signature((STRING,), Type.BIGINT),
+    UnitsOfDouble: Signature((NUMBER,), Type.BIGINT),
+    TextOfUnits: Signature((INTEGER,), Type.STRING),
     **{f.node: f.signature for f in FUNCTIONS.values() if f.signature is not None},
 }
 
@@ -67,7 +74,7 @@ def spelling(node: exp.Expr) -> str:
     return name or (node.sql_name().lower() if isinstance(node, exp.Func) else node.key.upper())
 
 
-def a(type_: Type) -> str:
+def a(type_: Type | DecimalType) -> str:
     return f"{'an' if type_ is Type.INT else 'a'} {type_.value}"
 
 
@@ -193,6 +200,15 @@ class Typer:
     def _extreme(self, node: exp.Expression) -> Type | None:
         return self.expect(node.this, ORDERED, spelling(node))
 
+    def _of_extreme(self, node: exp.Expression) -> Type | None:
+        self.expect(node.expression, ORDERED, spelling(node))
+        return self.of(node.this)
+
+    def _texts(self, node: exp.Expression) -> Type:
+        self.expect(node.this, STRING, spelling(node))
+        self.of(node.args["order"])
+        return Type.STRING
+
     def _count(self, node: exp.Expression) -> Type:
         counted = node.this.expressions if isinstance(node.this, exp.Distinct) else [node.this]
         for operand in counted:
@@ -258,7 +274,11 @@ class Typer:
 
     def _column(self, node: exp.Expression) -> Type | None:
         table = node.text("table")
-        return Type.TIMESTAMP if table == WINDOW else self._column_type(table, node.name)
+        return window_column_type(node.name) if table == WINDOW else self._column_type(table, node.name)
+
+    def _scaled(self, node: exp.Expression) -> DecimalType | None:
+        found = self.expect(node.this, INTEGER, "scaled")
+        return DecimalType(COMPUTED_DIGITS, node.args["scale"]) if found else None
 
     def _unknown(self, node: exp.Expression) -> None:
         return None
@@ -267,11 +287,13 @@ class Typer:
 _DECIMALS = frozenset(str(n) for n in range(16))
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.NullSafeEQ)
 
-_RULES: dict[type[exp.Expr], Callable[[Typer, exp.Expression], Type | None]] = {
+_RULES: dict[type[exp.Expr], Callable[[Typer, exp.Expression], Any]] = {
     **dict.fromkeys((exp.Add, exp.Sub, exp.Mul), Typer._arithmetic),
     **dict.fromkeys(_COMPARISONS, Typer._comparison),
     **dict.fromkeys((exp.Abs, exp.Round, exp.Sign), Typer._same_number),
     **dict.fromkeys((exp.Min, exp.Max), Typer._extreme),
+    **dict.fromkeys((exp.ArgMin, exp.ArgMax), Typer._of_extreme),
+    StringAgg: Typer._texts,
     **dict.fromkeys((exp.Coalesce, exp.Least, exp.Greatest), Typer._listed),
     exp.TimestampAdd: Typer._moved,
     exp.TimestampDiff: Typer._difference,
@@ -287,12 +309,13 @@ _RULES: dict[type[exp.Expr], Callable[[Typer, exp.Expression], Type | None]] = {
     exp.Boolean: Typer._boolean,
     exp.Null: Typer._null,
     exp.Column: Typer._column,
+    Scaled: Typer._scaled,
     Unknown: Typer._unknown,
 }
 
 ALLOWED: frozenset[type[exp.Expr]] = (
     frozenset(SIGNATURES)
-    | (frozenset(_RULES) - {Unknown})
+    | (frozenset(_RULES) - {Scaled, Unknown})
     | {exp.If, exp.Identifier, exp.DataType, exp.Star, exp.Distinct, exp.Var}
 )
 """Every node type a checked tree may hold: `If` is a branch of `Case`, `Star` and `Distinct` occur in `Count` alone,

@@ -43,7 +43,7 @@ class Views:
             if view.select == made:
                 return view
         time = result_time(1 + max(level(self.known[i.stream]) for i in select.inputs))
-        columns = (*(Column(item.name, item.type) for item in items), Column(time, Type.TIMESTAMP))
+        columns = (*(item.column for item in items), Column(time, Type.TIMESTAMP))
         # A stream's name holds no blank.
         view = View(Stream(f"view {len(self.found) + 1}", columns, time, origin=LINK), made)
         self.found.append(view)

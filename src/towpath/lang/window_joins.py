@@ -29,7 +29,7 @@ def join_windows(select: exp.Select, sources: list[exp.Expr], times: EventTimes,
         return False
     windows = {s.this.alias_or_name.lower(): s for s in sources if isinstance(s, TableWindow)}
     sizes = {window.args["range_us"] for window in windows.values()}
-    if len(sizes) > 1 or any(window.args.get("slide_us") for window in windows.values()):
+    if len(sizes) > 1 or any(window.args.get("slide_us") or window.args.get("session") for window in windows.values()):
         hint = "joins of equal windows are supported for TUMBLE of one size; others are missing"
         problems.add(sources[-1], "these windows cannot be joined", hint)
         return False

@@ -11,6 +11,7 @@
 | w_range, w_slide| the aggregate's window in microseconds                               |
 | *_mask<m>       | which of the template's slots the fragment uses, one bit each        |
 | <slot>_p<k>     | constant k of a slot: r residual, x computed, h having               |
+| ranking         | how the fragment chooses the first rows of its windows (ranking.py)  |
 | shape, constants| of a universal carrier instead of all that: the pipeline (serial.py) |
 """
 
@@ -23,17 +24,19 @@ from functools import lru_cache
 from sqlglot import exp
 
 from towpath.lang.like import pattern
-from towpath.lang.query import Window
+from towpath.lang.query import RANK, Window
 from towpath.plan.boxes import Box
 from towpath.plan.constants import Value
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Bound, Output, Pipeline, Slot
+from towpath.plan.ranking import RANKING, ranked_by
 from towpath.plan.serial import dump_pipeline
-from towpath.plan.slots import Item, Layout, item_of
+from towpath.plan.slots import RANKED, Item, Layout, item_of
 from towpath.plan.templates import Probe, Template, numbered, template_of
 from towpath.schema import Type, internal
 
 Row = dict[str, Value | None]
+START = "start"
 NOBODY = -1  # the fragment of no query
 
 
@@ -76,6 +79,8 @@ def columns(template: Template, types: dict[ColumnRef, Type]) -> dict[str, Type]
         result |= dict.fromkeys(WINDOW_COLUMNS, Type.BIGINT)
         result |= dict.fromkeys(masks("groups", template.groups), Type.BIGINT)
         result |= dict.fromkeys(masks("aggregates", template.aggregates), Type.BIGINT)
+    if template.family.ranked:
+        result[RANKING] = Type.STRING
     for part, prefix in PREFIXES.items():
         slots: tuple[Slot, ...] = getattr(template, part)
         result |= dict.fromkeys(masks(part, slots), Type.BIGINT)
@@ -111,6 +116,8 @@ def rows(fragment: int, pipeline: Pipeline, template: Template) -> list[Row]:
     if pipeline.window is not None:
         common |= _switches("groups", pipeline.groups, template.groups)
         common |= _switches("aggregates", pipeline.aggregates, template.aggregates)
+    if pipeline.ranking is not None:
+        common[RANKING] = ranked_by(pipeline, output_places(pipeline, template)).dump()
     for part, prefix in PREFIXES.items():
         common |= _constants(getattr(pipeline, part), getattr(template, part), part, prefix)
     return [common | _box(box, template.probes) for box in pipeline.boxes]
@@ -204,11 +211,16 @@ def log_columns(pipeline: Pipeline, template: Template) -> Iterator[str]:
     for output in pipeline.outputs:
         match output.kind:
             case "window_start":
-                yield "_born"
+                yield window_start(pipeline.window)
             case "window_end":
                 yield "_time"
             case _:
                 yield places[item_of(output)]
+
+
+def window_start(window: Window | None) -> str:
+    """The results log's column with the beginning of a window. A session is born a gap before its first tuple."""
+    return START if window is not None and window.is_session else "_born"
 
 
 def output_places(pipeline: Pipeline, template: Template) -> dict[Item, str]:
@@ -220,7 +232,8 @@ def output_places(pipeline: Pipeline, template: Template) -> dict[Item, str]:
     places: dict[Item, str] = {o.column: name("c", o.column) for o in pipeline.outputs if o.column is not None}
     places |= {bound: f"x{computed_at[slot]}" for bound, slot in zip(pipeline.computed, slots, strict=True)}
     places |= {slot: f"g{groups_at[slot]}" for slot in pipeline.groups}
-    return places | {slot: f"a{aggregates_at[slot]}" for slot in pipeline.aggregates}
+    places |= {slot: f"a{aggregates_at[slot]}" for slot in pipeline.aggregates}
+    return places | ({RANKED: RANK} if pipeline.ranking else {})
 
 
 def has_outputs(fragment: Pipeline, template: Template, wanted: Pipeline) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from towpath.lang.query import Query, Select
+from sqlglot import exp
+
+from towpath.lang.query import WINDOW, Query, Select
 from towpath.plan.lookups import in_canonical_form
 from towpath.plan.operators import Filter, LogicalOperator, Project, Scan, Union, WindowAggregate, WindowJoin
 from towpath.plan.rewrites import REWRITES
@@ -31,4 +33,11 @@ def _select(select: Select) -> LogicalOperator:
         plan = Filter(plan, select.where)
     if select.window is None:
         return Project(plan, select.items)
-    return WindowAggregate(plan, select.window, select.group_by, select.having, select.items)
+    groups = _columns(select) if select.top and select.top.of_tuples else select.group_by
+    return WindowAggregate(plan, select.window, groups, select.having, select.items, select.top)
+
+
+def _columns(select: Select) -> tuple[exp.Expression, ...]:
+    """Tuples are ranked as groups of equal ones, each with the number of them."""
+    found = (column for expr in select.above for column in expr.find_all(exp.Column) if column.table != WINDOW)
+    return tuple(dict.fromkeys(found))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from sqlglot import exp
 
@@ -28,8 +27,6 @@ from towpath.plan.pipeline import Output, Pipeline, pipelines
 from towpath.schema import LINK, Catalog, Column, Stream, Type, level, result_time
 
 ALIAS = "derived"
-
-_E = TypeVar("_E", bound=exp.Expression)
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,7 @@ def _derived(select: Select, time: str, tree: LogicalOperator, pipeline: Pipelin
     """The stream that a SELECT with the columns v0, v1, ... makes."""
     text = f"{pipeline.signature} {[o.column if o.kind == 'column' else _text(o) for o in pipeline.outputs]}"
     name = f"{LINK}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    columns = tuple(Column(item.name, item.type) for item in select.items)
+    columns = tuple(item.column for item in select.items)
     made = Stream(name, (*columns, Column(time, Type.TIMESTAMP)), time, rate=rate(tree, catalog), origin=LINK)
     return Derived(made, pipeline)
 
@@ -120,9 +117,8 @@ def _is_cut(branch: LogicalOperator, pieces: tuple[PlanFragment, ...]) -> bool:
 
 
 def _cut(query: Query, select: Select, catalog: Catalog) -> tuple[Derived, Select]:
-    upper = (*select.group_by, *select.having, *(item.expr for item in select.items))
-    needed = list(dict.fromkeys(c for e in upper for c in _columns(e))) or [_some_column(select, catalog)]
-    lower = replace(select, items=_items(needed, select, catalog), window=None, group_by=(), having=())
+    needed = list(dict.fromkeys(c for e in select.above for c in _columns(e))) or [_some_column(select, catalog)]
+    lower = replace(select, items=_items(needed, select, catalog), window=None, group_by=(), having=(), top=None)
     plan, pipeline = _planned(query, lower, catalog)
     # In an order that does not depend on how the query was written.
     order = sorted(range(len(needed)), key=lambda n: pipeline.outputs[n].column or ("", ""))
@@ -165,14 +161,5 @@ def _upper(select: Select, stream: Stream, names: Mapping[ColumnRef, str]) -> Se
             return exp.column(names[node.table, node.name], table=ALIAS)
         return node
 
-    def renamed(expr: _E) -> _E:
-        return expr.transform(rename)  # type: ignore[return-value]
-
-    return replace(
-        select,
-        inputs=(Input(ALIAS, stream.name),),
-        where=(),
-        items=tuple(replace(item, expr=renamed(item.expr)) for item in select.items),
-        group_by=tuple(map(renamed, select.group_by)),
-        having=tuple(map(renamed, select.having)),
-    )
+    upper = replace(select, inputs=(Input(ALIAS, stream.name),), where=())
+    return upper.mapped(lambda expr: expr.transform(rename))

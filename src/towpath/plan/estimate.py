@@ -41,7 +41,9 @@ def rate(op: LogicalOperator, catalog: Catalog) -> float:
             return rate(child, catalog)
         case WindowAggregate(child, window):
             groups = 10.0 if op.group_by else 1.0
-            per_second = groups / (window.slide_us / 1e6)
-            return min(per_second, rate(child, catalog) * window.range_us / window.slide_us)
+            if op.top is not None:
+                groups = float(op.top.most) if op.top.of_tuples else min(groups, op.top.most)
+            every_us = window.slide_us or window.range_us
+            return min(groups / (every_us / 1e6), rate(child, catalog) * window.range_us / every_us)
         case Union(branches):
             return sum(rate(b, catalog) for b in branches)

@@ -17,7 +17,7 @@ from sqlglot import exp
 from towpath.lang.query import ROW, Lookup, with_tables
 from towpath.plan.expressions import canonical, form
 from towpath.plan.trees import dump_tree, load_tree
-from towpath.schema import TABLES, Column, SchemaClass, Stream, Type, tables_entry
+from towpath.schema import TABLES, SchemaClass, Stream, column_of, tables_entry
 
 
 def in_canonical_form(lookup: Lookup) -> Lookup:
@@ -46,13 +46,13 @@ def values_of(lookups: Iterable[Lookup]) -> frozenset[str]:
 def _dump(lookup: Lookup) -> dict[str, object]:
     return {
         "table": lookup.table,
-        "columns": [[name, brought.name, brought.type.value] for name, brought in lookup.columns],
+        "columns": [[name, brought.name, brought.kind.value] for name, brought in lookup.columns],
         "keys": [[dump_tree(value), name] for value, name in lookup.keys],
         "outer": lookup.outer,
     }
 
 
 def _load(entry: dict[str, Any]) -> Lookup:
-    columns = ((name, Column(brought, Type(type_))) for name, brought, type_ in entry["columns"])
+    columns = ((name, column_of(brought, type_)) for name, brought, type_ in entry["columns"])
     keys = ((load_tree(value), name) for value, name in entry["keys"])
     return Lookup(str(entry["table"]), tuple(columns), tuple(keys), bool(entry["outer"]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from towpath.lang.query import WINDOW, Item, Lookup, Window, with_tables
+from towpath.lang.query import WINDOW, Item, Lookup, Top, Window, window_column_type, with_tables
 from towpath.schema import Catalog, Stream, Type
 
 ColumnRef = tuple[str, str]  # (alias, column)
@@ -59,6 +59,7 @@ class WindowAggregate:
     group_by: tuple[exp.Expression, ...]
     having: tuple[exp.Expression, ...]
     items: tuple[Item, ...]
+    top: Top | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ def expressions(op: LogicalOperator) -> tuple[exp.Expression, ...]:
         case Project(_, items):
             return tuple(i.expr for i in items)
         case WindowAggregate():
-            return (*op.group_by, *op.having, *(i.expr for i in op.items))
+            above = op.top.expressions if op.top else ()
+            return (*op.group_by, *op.having, *(i.expr for i in op.items), *above)
         case _:
             return ()
 
@@ -132,7 +134,7 @@ def column_types(op: LogicalOperator, catalog: Catalog) -> ColumnType:
 
     def column_type(alias: str, name: str) -> Type:
         if alias == WINDOW:
-            return Type.TIMESTAMP
+            return window_column_type(name)
         column = streams[alias].column(name)
         assert column is not None, f"{alias}.{name} was resolved by the checker"
         return column.type

@@ -16,7 +16,9 @@ from sqlglot import exp
 
 from towpath.lang import infer
 from towpath.lang.functions import AGGREGATE_NODES, combined
-from towpath.lang.query import WINDOW, Item, Window
+from towpath.lang.json_paths import JsonValue
+from towpath.lang.query import WINDOW, Item, RankFunction, Top, Window
+from towpath.lang.show import is_rank
 from towpath.lang.texts import SplitIndex
 from towpath.plan.boxes import Box, boxes
 from towpath.plan.constants import Value, constant, node_of
@@ -55,6 +57,7 @@ IN_SHAPE = {
     *((kind, key) for kind in (exp.SplitPart, SplitIndex) for key in ("delimiter", "part_index")),
     (exp.Repeat, "times"),
     (exp.TimeToStr, "format"),
+    (JsonValue, "path"),
     (exp.RegexpLike, "expression"),
     *((exp.RegexpExtract, key) for key in ("expression", "group")),
     *((exp.RegexpReplace, key) for key in ("expression", "replacement")),
@@ -114,7 +117,7 @@ class PipelineSource:
     range_us: int
 
 
-OutputKind = Literal["column", "computed", "group", "aggregate", "window_start", "window_end"]
+OutputKind = Literal["column", "computed", "group", "aggregate", "window_start", "window_end", "rank"]
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,41 @@ class Output:
 
 
 @dataclass(frozen=True)
+class RankKey:
+    value: Output
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Which results of a window are put out: the first ones, of each partition by itself."""
+
+    most: int
+    function: RankFunction
+    partition: tuple[Output, ...]
+    order: tuple[RankKey, ...]
+    ties: tuple[Output, ...] = ()  # what decides where the order does not
+    counted: Slot | None = None  # how many equal tuples a result stands for, if tuples are ranked
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return (*self.partition, *(key.value for key in self.order), *self.ties)
+
+    @property
+    def text(self) -> str:
+        """Equal for equal rankings only."""
+        keys = [(_name(key.value), key.descending, key.nulls_first) for key in self.order]
+        partition = sorted(map(_name, self.partition))
+        return repr((self.most, self.function, partition, keys, list(map(_name, self.ties)), self.counted is None))
+
+
+def _name(output: Output) -> str:
+    text = _text(output.bound) if output.bound is not None else output.slot.text if output.slot is not None else ""
+    return f"{output.kind} {text}"
+
+
+@dataclass(frozen=True)
 class Pipeline:
     sources: tuple[PipelineSource, ...]
     keys: tuple[tuple[ColumnRef, ColumnRef], ...]
@@ -138,6 +176,7 @@ class Pipeline:
     groups: tuple[Slot, ...] = ()
     aggregates: tuple[Slot, ...] = ()
     having: tuple[Bound, ...] = ()
+    ranking: Ranking | None = None
 
     @cached_property
     def computed(self) -> tuple[Bound, ...]:
@@ -145,7 +184,8 @@ class Pipeline:
 
         Pipelines of equal signatures share a fragment, so the places of their constants must be the same.
         """
-        return tuple(sorted({o.bound for o in self.outputs if o.bound is not None}, key=_text))
+        outputs = (*self.outputs, *(self.ranking.outputs if self.ranking else ()))
+        return tuple(sorted({o.bound for o in outputs if o.bound is not None}, key=_text))
 
     @cached_property
     def signature(self) -> str:
@@ -161,6 +201,7 @@ class Pipeline:
             sorted(_text(b) for b in self.having),
             sorted(_text(b) for b in self.computed),
             *((s.alias, s.schema_class[-1]) for s in self.sources if tables_of(s.schema_class)),
+            *([self.ranking.text] if self.ranking else []),
         ]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
@@ -207,16 +248,23 @@ def _projected(top: Project, read: _Reader, shared: Pipeline) -> Pipeline:
 def _aggregated(top: WindowAggregate, read: _Reader, shared: Pipeline) -> Pipeline:
     groups = tuple(read.slot(g) for g in top.group_by)
     items = [i.expr for i in top.items]
-    found = (c for e in [*items, *top.having] for c in e.find_all(*AGGREGATE_NODES))
+    ranked = top.top.expressions if top.top else ()
+    found = (c for e in [*items, *top.having, *ranked] for c in e.find_all(*AGGREGATE_NODES))
     calls = {form(c): c for c in found if isinstance(c, exp.Expression)}
+    counted = read.slot(exp.Count(this=exp.Star())) if top.top and top.top.of_tuples else None
+    if counted is not None:
+        calls[form(counted.expr)] = counted.expr
     aggregates = tuple(read.slot(calls[text]) for text in sorted(calls))
+    outputs = tuple(read.aggregate_outputs(items, groups, aggregates))
+    ranking = None if top.top is None else read.ranking(top.top, outputs, groups, aggregates, counted)
     return replace(
         shared,
-        outputs=tuple(read.aggregate_outputs(items, groups, aggregates)),
+        outputs=outputs,
         window=top.window,
         groups=groups,
         aggregates=aggregates,
         having=read.conditions(top.having, groups),
+        ranking=ranking,
     )
 
 
@@ -255,7 +303,9 @@ class _Reader:
     ) -> Iterator[Output]:
         grouped, aggregated = ({slot.expr: slot for slot in slots} for slots in (groups, aggregates))
         for expr in exprs:
-            if isinstance(expr, exp.Column) and expr.table == WINDOW:
+            if is_rank(expr):
+                yield Output("rank")
+            elif isinstance(expr, exp.Column) and expr.table == WINDOW:
                 yield Output("window_start" if expr.name == "window_start" else "window_end")
             elif expr in grouped:
                 yield Output("group", slot=grouped[expr])
@@ -263,6 +313,24 @@ class _Reader:
                 yield Output("aggregate", slot=aggregated[expr])
             else:
                 yield Output("computed", bound=self.lift(expr, groups))
+
+    def ranking(
+        self,
+        top: Top,
+        outputs: tuple[Output, ...],
+        groups: tuple[Slot, ...],
+        aggregates: tuple[Slot, ...],
+        counted: Slot | None,
+    ) -> Ranking:
+        partition = dict.fromkeys(self.aggregate_outputs(top.partition_by, groups, aggregates))
+        values = self.aggregate_outputs((key.expr for key in top.order_by), groups, aggregates)
+        order: dict[Output, RankKey] = {}
+        for value, key in zip(values, top.order_by, strict=True):
+            order.setdefault(value, RankKey(value, key.descending, key.nulls_first))
+        # Rows of one rank stay or go together; else what is put out decides, so that a replay gives the same.
+        shown = (o for o in outputs if o.bound is not None or o.slot is not None)
+        ties = () if top.function != "row_number" else tuple(o for o in dict.fromkeys(shown) if o not in order)
+        return Ranking(top.most, top.function, tuple(partition), tuple(order.values()), ties, counted)
 
 
 class _Lifter:

@@ -38,6 +38,7 @@ def with_names(op: LogicalOperator, names: Names) -> LogicalOperator:
                 items=_items(op.items, names),
                 group_by=_conjunction(op.group_by, names),
                 having=_conjunction(op.having, names),
+                top=op.top.mapped(lambda expr: canonical(expr, names)) if op.top else None,
             )
         case _:
             return op

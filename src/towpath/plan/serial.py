@@ -16,18 +16,18 @@ from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from towpath.lang.query import Window
+from towpath.lang.query import RankFunction, Window
 from towpath.plan.boxes import Box, Interval
 from towpath.plan.constants import Value, dump_value, load_value
 from towpath.plan.operators import ColumnRef
-from towpath.plan.pipeline import Bound, Output, OutputKind, Pipeline, PipelineSource, Slot
+from towpath.plan.pipeline import Bound, Output, OutputKind, Pipeline, PipelineSource, Ranking, RankKey, Slot
 from towpath.plan.templates import Family, Template
 from towpath.plan.trees import dump_tree, load_tree
 from towpath.schema import Type
 
 SHAPES_KEPT = 4_096  # that were read last: alike pipelines have their expressions in common
 
-FAMILY = ("classes", "times", "keys", "window", "reach_us", "universal")
+FAMILY = ("classes", "times", "keys", "window", "reach_us", "universal", "ranked")
 PLAIN = ("probes", "ranges", "columns")
 SLOTS = ("residuals", "computed", "groups", "aggregates", "having")
 
@@ -43,7 +43,7 @@ def dump_template(template: Template) -> dict[str, Any]:
 def load_template(data: dict[str, Any]) -> Template:
     parts: dict[str, Any] = {part: _tuples(data[part]) for part in PLAIN}
     parts |= {part: tuple(_load_slot(slot) for slot in data[part]) for part in SLOTS}
-    return Template(Family(**{key: _tuples(data["family"][key]) for key in FAMILY}), **parts)
+    return Template(Family(**{key: _tuples(data["family"][key]) for key in FAMILY if key in data["family"]}), **parts)
 
 
 class PipelineText(NamedTuple):
@@ -66,6 +66,7 @@ def dump_pipeline(pipeline: Pipeline) -> PipelineText:
         "groups": [slots.number(g) for g in pipeline.groups],
         "aggregates": [slots.number(a) for a in pipeline.aggregates],
         "having": [slots.number(b.slot) for b in pipeline.having],
+        **({"ranking": _dump_ranking(pipeline.ranking, slots)} if pipeline.ranking else {}),
         "slots": slots.dumped,
     }
     return PipelineText(sys.intern(_text(shape)), _text([dump_value(v) for v in _values(pipeline)]))
@@ -87,6 +88,10 @@ def _values(pipeline: Pipeline) -> Iterator[Value | None]:
         yield from bound.values
     if pipeline.window is not None:
         yield from astuple(pipeline.window)
+    if pipeline.ranking is not None:
+        yield pipeline.ranking.most
+        for output in pipeline.ranking.outputs:
+            yield from () if output.bound is None else output.bound.values
 
 
 class _Slots:
@@ -110,12 +115,31 @@ def _dump_output(output: Output, slots: _Slots) -> list[Any]:
     return [output.kind, output.column, slot, bound]
 
 
+def _dump_ranking(ranking: Ranking, slots: _Slots) -> list[Any]:
+    return [
+        ranking.function,
+        [_dump_output(output, slots) for output in ranking.partition],
+        [[_dump_output(key.value, slots), key.descending, key.nulls_first] for key in ranking.order],
+        [_dump_output(output, slots) for output in ranking.ties],
+        None if ranking.counted is None else slots.number(ranking.counted),
+    ]
+
+
 @dataclass(frozen=True)
 class _OutputShape:
     kind: OutputKind
     column: ColumnRef | None
     slot: Slot | None
     bound: Slot | None
+
+
+@dataclass(frozen=True)
+class _RankingShape:
+    function: RankFunction
+    partition: tuple[_OutputShape, ...]
+    order: tuple[tuple[_OutputShape, bool, bool], ...]
+    ties: tuple[_OutputShape, ...]
+    counted: Slot | None
 
 
 @dataclass(frozen=True)
@@ -129,6 +153,7 @@ class _Shape:
     groups: tuple[Slot, ...]
     aggregates: tuple[Slot, ...]
     having: tuple[Slot, ...]
+    ranking: _RankingShape | None
 
     def filled(self, values: list[Any]) -> Pipeline:
         rest = iter(values)
@@ -138,6 +163,16 @@ class _Shape:
 
         def output(shape: _OutputShape) -> Output:
             return Output(shape.kind, shape.column, shape.slot, None if shape.bound is None else bound(shape.bound))
+
+        def ranking(shape: _RankingShape) -> Ranking:
+            return Ranking(
+                next(rest),
+                shape.function,
+                tuple(map(output, shape.partition)),
+                tuple(RankKey(output(value), *how) for value, *how in shape.order),
+                tuple(map(output, shape.ties)),
+                shape.counted,
+            )
 
         # Arguments are evaluated in the order in which they stand here: that of `_values`.
         pipeline = Pipeline(
@@ -157,6 +192,7 @@ class _Shape:
             aggregates=self.aggregates,
             having=tuple(map(bound, self.having)),
             window=Window(*(next(rest) for _ in fields(Window))) if self.windowed else None,
+            ranking=ranking(self.ranking) if self.ranking else None,
         )
         assert next(rest, rest) is rest, "a value for every place of the shape, and no other"
         return pipeline
@@ -173,19 +209,31 @@ def _load_shape(text: str) -> _Shape:
     def place(number: int | None) -> Slot | None:
         return None if number is None else slots[number]
 
+    def output(dumped: list[Any]) -> _OutputShape:
+        kind, column, slot, bound = dumped
+        return _OutputShape(kind, _tuples(column), place(slot), place(bound))
+
+    def ranking(dumped: list[Any]) -> _RankingShape:
+        function, partition, order, ties, counted = dumped
+        return _RankingShape(
+            function,
+            tuple(map(output, partition)),
+            tuple((output(value), descending, nulls_first) for value, descending, nulls_first in order),
+            tuple(map(output, ties)),
+            place(counted),
+        )
+
     return _Shape(
         sources=_tuples(data["sources"]),
         keys=_tuples(data["keys"]),
         boxes=_tuples(data["boxes"]),
         residuals=numbered("residuals"),
-        outputs=tuple(
-            _OutputShape(kind, _tuples(column), place(slot), place(bound))
-            for kind, column, slot, bound in data["outputs"]
-        ),
+        outputs=tuple(map(output, data["outputs"])),
         windowed=data["windowed"],
         groups=numbered("groups"),
         aggregates=numbered("aggregates"),
         having=numbered("having"),
+        ranking=ranking(data["ranking"]) if "ranking" in data else None,
     )
 
 

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from towpath.lang import expression_text
 from towpath.lang.query import Lookup, duration, window
+from towpath.lang.show import item_text, top_text
 from towpath.plan.boxes import Box, Interval
 from towpath.plan.constants import Value
 from towpath.plan.estimate import rate
@@ -30,7 +31,7 @@ from towpath.plan.operators import (
     expressions,
     walk,
 )
-from towpath.plan.pipeline import Bound, Pipeline, Slot
+from towpath.plan.pipeline import Bound, Output, Pipeline, Ranking, Slot
 from towpath.plan.templates import Template
 from towpath.schema import Catalog, base_class
 
@@ -115,7 +116,8 @@ def _all(conjuncts: tuple[exp.Expression, ...]) -> str:
 
 
 def _items(op: Project | WindowAggregate) -> str:
-    return ", ".join(f"{expression_text(i.expr)} AS {i.name}" for i in op.items)
+    top = op.top if isinstance(op, WindowAggregate) else None
+    return ", ".join(f"{item_text(i, top)} AS {i.name}" for i in op.items)
 
 
 def _aggregate(op: WindowAggregate) -> str:
@@ -124,6 +126,8 @@ def _aggregate(op: WindowAggregate) -> str:
         text += " GROUP BY " + ", ".join(map(expression_text, op.group_by))
     if op.having:
         text += f" HAVING {_all(op.having)}"
+    if op.top:
+        text += f" QUALIFY {top_text(op.top)} <= {op.top.most}"
     return text
 
 
@@ -165,12 +169,22 @@ def parameter_words(pipeline: Pipeline) -> Words:
             f"{s.alias} = {s.stream}{f' {window(s.range_us, None)}' if s.range_us else ''}" for s in pipeline.sources
         ],
         "window": [pipeline.window.text] if pipeline.window else [],
+        "first rows": [_ranking(pipeline.ranking)] if pipeline.ranking else [],
         "tuples with": _boxes(pipeline.boxes),
         "constants": [
             text for bound in (*pipeline.residuals, *pipeline.having, *pipeline.computed) for text in _constants(bound)
         ],
     }
     return {heading: lines for heading, lines in words.items() if lines}
+
+
+def _ranking(ranking: Ranking) -> str:
+    def texts(outputs: Iterable[Output]) -> str:
+        slots = (output.bound.slot if output.bound is not None else output.slot for output in outputs)
+        return ", ".join(_slots(slot for slot in slots if slot is not None))
+
+    each = f" of each {texts(ranking.partition)}" if ranking.partition else ""
+    return f"{ranking.function}() <= {ranking.most}{each} by {texts(key.value for key in ranking.order)}"
 
 
 def missing_words(wanted: Template, existing: Template) -> list[str]:

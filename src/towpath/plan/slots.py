@@ -22,6 +22,7 @@ from typing import Literal, TypeVar
 from sqlglot import exp
 
 from towpath.lang import infer
+from towpath.lang.query import RANK, WINDOW
 from towpath.plan.boxes import Box
 from towpath.plan.expressions import form
 from towpath.plan.operators import ColumnRef
@@ -82,8 +83,9 @@ class Partial:
     argument: exp.Expression | None = None  # None: the tuple itself counts
 
 
-# An output of a fragment, whoever reads it: a plain column, what is computed, a group or an aggregate.
+# An output of a fragment, whoever reads it: a plain column, what is computed, a group or an aggregate, or the rank.
 Item = ColumnRef | Bound | Slot
+RANKED: ColumnRef = (WINDOW, RANK)
 _T = TypeVar("_T", bound=Hashable)
 _K = TypeVar("_K", bound=Hashable)
 
@@ -129,7 +131,8 @@ class Layout:
 
 def fits(pipeline: Pipeline) -> bool:
     """Whether a universal carrier can run a pipeline."""
-    return has_columns(pipeline) and not has_long_pattern(pipeline)
+    is_session = pipeline.window is not None and pipeline.window.is_session
+    return not is_session and has_columns(pipeline) and not has_long_pattern(pipeline)
 
 
 def has_long_pattern(pipeline: Pipeline) -> bool:
@@ -226,11 +229,15 @@ def _items(pipeline: Pipeline, types: Mapping[ColumnRef, Type]) -> Iterator[tupl
     yield from ((bound, bound.slot.type) for bound in pipeline.computed)
     for slots in (pipeline.groups, pipeline.aggregates):
         yield from ((slot, slot.type) for slot in _sorted(slots))
+    if pipeline.ranking is not None:
+        yield RANKED, Type.BIGINT
     columns = sorted({o.column for o in pipeline.outputs if o.column is not None})
     yield from ((column, types[column]) for column in columns)
 
 
 def item_of(output: Output) -> Item:
+    if output.kind == "rank":
+        return RANKED
     found = output.column or output.slot or output.bound
     assert found is not None, f"an output of kind {output.kind} says what it is"
     return found

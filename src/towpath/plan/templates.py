@@ -14,11 +14,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from towpath.lang.query import SESSIONS
 from towpath.plan import CarrierKinds
 from towpath.plan.boxes import Box
 from towpath.plan.join_class import reach
 from towpath.plan.operators import ColumnRef
-from towpath.plan.pipeline import Bound, Output, Pipeline, PipelineSource, Slot
+from towpath.plan.pipeline import Bound, Output, Pipeline, PipelineSource, Ranking, Slot
 from towpath.plan.slots import has_columns, has_long_pattern, merges_texts
 from towpath.schema import SchemaClass, base_class
 
@@ -37,9 +38,10 @@ class Family:
     classes: tuple[tuple[tuple[str, str], ...], ...]
     times: tuple[str, ...]
     keys: tuple[tuple[ColumnRef, ColumnRef], ...]
-    window: str  # "" | "tumbling" | "hopping"; of a universal family "" | ANY | ANY_WITH_TEXTS
+    window: str  # "" | "tumbling" | "hopping" | "session"; of a universal family "" | ANY | ANY_WITH_TEXTS
     reach_us: int  # upper bound of the join windows in this family, 0 without a join and where windows are data
     universal: bool = False  # shapes are data, too
+    ranked: bool = False  # whether the first rows of its windows are chosen
 
     @property
     def read(self) -> tuple[SchemaClass, ...]:
@@ -60,7 +62,8 @@ class Family:
     def kind(self) -> str:
         join = f"{len(self.classes)}-way join" if len(self.classes) > 1 else ""
         window = f"{self.window} aggregate" if self.window and not self.universal else self.window and "aggregate"
-        kind = " + ".join(filter(None, [join, window])) or "filter"
+        ranking = "first rows" if self.ranked else ""
+        kind = " + ".join(filter(None, [join, window, ranking])) or "filter"
         return f"universal {kind}" if self.universal else kind
 
 
@@ -137,10 +140,11 @@ def universal(template: Template) -> Template | None:
     """The same for what all pipelines of a narrow template have in common."""
     family = template.family
     pipeline = _some_pipeline(template)
-    if not has_columns(pipeline):
+    if family.window == SESSIONS or not has_columns(pipeline):
         return None
     window = (ANY_WITH_TEXTS if merges_texts(pipeline) else ANY) if family.window else ""
-    return Template(Family(family.classes, family.times, (), window, 0, universal=True), *[()] * len(template._parts))
+    made = Family(family.classes, family.times, (), window, 0, universal=True, ranked=family.ranked)
+    return Template(made, *[()] * len(template._parts))
 
 
 def _some_pipeline(template: Template) -> Pipeline:
@@ -150,7 +154,13 @@ def _some_pipeline(template: Template) -> Pipeline:
     computed = (Output("computed", bound=Bound(slot)) for slot in template.computed)
     groups, aggregates = template.groups, template.aggregates
     keys = template.family.keys
-    return Pipeline(tuple(sources), keys, (Box(),), (), (*columns, *computed), groups=groups, aggregates=aggregates)
+    ranking = Ranking(1, "row_number", (), ()) if template.family.ranked else None
+    return Pipeline(
+        *(tuple(sources), keys, (Box(),), (), (*columns, *computed)),
+        groups=groups,
+        aggregates=aggregates,
+        ranking=ranking,
+    )
 
 
 def numbered(slots: Iterable[Slot]) -> tuple[Slot, ...]:
@@ -184,6 +194,7 @@ def _family(pipeline: Pipeline) -> Family:
         keys=pipeline.keys,
         window="" if window is None else window.kind,
         reach_us=reach(max(s.range_us for s in pipeline.sources)) if len(pipeline.sources) > 1 else 0,
+        ranked=pipeline.ranking is not None,
     )
 
 

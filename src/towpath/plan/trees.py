@@ -6,7 +6,10 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
+from towpath.lang.aggregates import StringAgg
+from towpath.lang.decimals import CONVERSIONS
 from towpath.lang.functions import Log10
+from towpath.lang.json_paths import JsonValue
 from towpath.lang.texts import SplitIndex
 
 DTYPE = "DType"  # names a type in a cast, and is no node
@@ -22,7 +25,8 @@ class Grouped(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
-NODES = {node.__name__: node for node in (Grouped, Log10, SplitIndex)}  # those that are not sqlglot's own
+# Those that are not sqlglot's own.
+NODES = {node.__name__: node for node in (Grouped, JsonValue, Log10, SplitIndex, StringAgg, *CONVERSIONS)}
 
 
 def dump_tree(node: Any) -> Any:

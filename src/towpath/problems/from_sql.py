@@ -15,7 +15,7 @@ from towpath.plan.estimate import rate
 from towpath.plan.operators import Filter, Project, Scan, Union, WindowAggregate, WindowJoin, children, scans, walk
 from towpath.plan.renaming import with_names
 from towpath.problems.entries import CostsEntry, StreamEntry
-from towpath.schema import Catalog, Column
+from towpath.schema import Catalog, column_of
 from towpath.schema import Stream as SchemaStream
 
 _KINDS: Mapping[type, OperatorKind] = {
@@ -29,7 +29,7 @@ _KINDS: Mapping[type, OperatorKind] = {
 def catalog(streams: Mapping[str, StreamEntry]) -> Catalog:
     """The streams that SQL can be written over: those with a schema."""
     return {
-        name: SchemaStream(name, tuple(Column(*c) for c in entry.columns.items()), entry.time, rate=entry.rate)
+        name: SchemaStream(name, tuple(column_of(*c) for c in entry.columns.items()), entry.time, rate=entry.rate)
         for name, entry in streams.items()
         if entry.columns and entry.time
     }

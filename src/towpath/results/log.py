@@ -56,6 +56,7 @@ class Part:
     copy: int = 0
     keys: tuple[str, ...] = ()  # log columns that distinguish the rows of a window; of others, all columns do
     ceded_us: int | None = None  # rows whose earliest event is not before it are those of the query's next version
+    scales: tuple[int | None, ...] = ()  # of output columns that are decimals: how many places their units have
     undecided: bool = False  # `until_us` or `ceded_us` may still rise: rows that it keeps out must wait
 
     @property

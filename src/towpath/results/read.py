@@ -6,6 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import Enum, auto
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from towpath.errors import StoreError
 from towpath.results import log
 from towpath.results.log import Part, Position, Segment
 from towpath.results.look import Look
+from towpath.schema import COMPUTED_DIGITS, MOST_DIGITS
 
 TIME = "_time"
 SCAN = "read_parquet(?, hive_partitioning = false)"  # names like batch=7 would else become columns
@@ -186,7 +188,7 @@ class _Scan:
     def sql(self, with_time: bool) -> str:
         columns = [source for _, source in self.part.columns] + [TIME] * with_time
         # Names may be doubled or odd, so they are given when the rows are out.
-        output = ", ".join(f"{_quoted(source)} AS c{n}" for n, source in enumerate(columns))
+        output = ", ".join(f"{self._value(n, source)} AS c{n}" for n, source in enumerate(columns))
         conditions = " AND ".join(self._conditions())
         return f"SELECT {output}, {TIME} AS t{self._identity()} FROM {self.table or self._scan()} WHERE {conditions}"
 
@@ -195,6 +197,14 @@ class _Scan:
             return SCAN
         files = ", ".join("'" + name.replace("'", "''") + "'" for name in log.patterns(self.files))
         return SCAN.replace("?", f"[{files}]")
+
+    def _value(self, number: int, source: str) -> str:
+        scale = self.part.scales[number] if number < len(self.part.scales) else None
+        if scale is None:
+            return _quoted(source)
+        unit = f"CAST('{Decimal(1).scaleb(-scale):f}' AS DECIMAL({MOST_DIGITS},{scale}))"
+        units = f"CAST({_quoted(source)} AS DECIMAL({COMPUTED_DIGITS},0))"
+        return f"CAST({units} * {unit} AS DECIMAL({COMPUTED_DIGITS},{scale}))"
 
     def _identity(self) -> str:
         """What a row is the same by in another copy. Sums of fractions may differ there in the last digit."""

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from towpath.errors import TowpathError
+from towpath.schema import COMPUTED_DIGITS
 
 FORMATS = ("table", "json", "csv", "parquet")
 NULL = "NULL"
@@ -156,12 +157,19 @@ def _parquet(tables: Iterable[pa.Table], out: Path) -> int:
 
 
 def _readable(column: pa.Array) -> pa.Array:
-    """Times as ISO-8601 in UTC; what else can be written as it is stays."""
+    """Times as ISO-8601 in UTC, decimals with all places; what else can be written as it is stays."""
     if pa.types.is_timestamp(column.type):
         return pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%SZ")
     if pa.types.is_date(column.type):
         return column.cast(pa.string())
+    if _is_of_a_query(column.type):  # Arrow writes 1E-10
+        return pa.array([None if value is None else f"{value:f}" for value in column.to_pylist()], pa.string())
     return column
+
+
+def _is_of_a_query(type: pa.DataType) -> bool:
+    """A decimal of the language, and not what a calculation over results gives."""
+    return bool(pa.types.is_decimal(type) and type.precision == COMPUTED_DIGITS)
 
 
 def _flat(column: pa.Array) -> pa.Array:

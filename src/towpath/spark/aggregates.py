@@ -11,6 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from sqlglot import exp
 
+from towpath.lang.aggregates import StringAgg
 from towpath.schema import Type
 
 HALF_BITS = 32
@@ -28,13 +29,32 @@ AGGREGATES: dict[type[exp.Expression], Callable[[Column], Column]] = {
 }
 
 
+def orders(call: exp.Expression) -> exp.Expression | None:
+    """What the values of a call go by; it stands in front of each in a pair, and pairs are compared."""
+    if isinstance(call, exp.ArgMax | exp.ArgMin):
+        return call.expression
+    return call.args["order"] if isinstance(call, StringAgg) else None
+
+
+def pair(call: exp.Expression, by: Column, value: Column) -> Column:
+    """NULL of a tuple that does not count."""
+    counts = value if isinstance(call, StringAgg) else by
+    return F.when(counts.isNotNull(), F.struct(by.alias("by"), value.alias("value")))
+
+
 def argument(call: exp.Expression) -> exp.Expression:
     """What is aggregated."""
     return call.this.expressions[0] if isinstance(call.this, exp.Distinct) else call.this
 
 
 def aggregate(call: exp.Expression, value: Column, type_: Type) -> Column:
-    """`value` is the argument's column, of the type given."""
+    """`value` is the argument's column, of the type given, or of pairs (above)."""
+    if isinstance(call, exp.ArgMax | exp.ArgMin):
+        return (F.max if isinstance(call, exp.ArgMax) else F.min)(value)["value"]
+    if isinstance(call, exp.Quantile):
+        return F.percentile(value.cast("double"), float(call.args["quantile"].name))
+    if isinstance(call, StringAgg):
+        return _joined(call, value)
     if isinstance(call.this, exp.Distinct):
         # Spark has no streaming count(distinct); the set of values is the same thing said differently.
         return F.size(F.collect_set(value)).cast("bigint")
@@ -45,6 +65,14 @@ def aggregate(call: exp.Expression, value: Column, type_: Type) -> Column:
     if isinstance(call, exp.Avg) and type_ is Type.BIGINT:
         return _average(value)
     return AGGREGATES[type(call)](value)
+
+
+def _joined(call: StringAgg, pairs: Column) -> Column:
+    """One behind the other; NULL if there are none."""
+    collected = F.collect_list(pairs)
+    in_order = F.sort_array(collected, asc=not call.args.get("descending"))
+    texts = F.transform(in_order, lambda pair: pair["value"])
+    return F.when(F.size(collected) > 0, F.array_join(texts, call.args["separator"].name))
 
 
 def _halves(value: Column) -> tuple[Column, Column]:

@@ -18,15 +18,18 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from towpath.lang import infer
-from towpath.lang.query import WINDOW
-from towpath.plan.assignment import input_column, name, switch, widened
+from towpath.lang.query import RANK, SESSIONS, WINDOW
+from towpath.plan.assignment import START, input_column, name, switch, widened
 from towpath.plan.operators import ColumnRef
 from towpath.plan.pipeline import Slot
+from towpath.plan.ranking import RANKING
 from towpath.plan.templates import Probe, Template
 from towpath.plan.trees import Grouped
 from towpath.schema import BEFORE_1970_US, Type
-from towpath.spark.aggregates import aggregate, argument
+from towpath.spark.aggregates import aggregate, argument, orders, pair
 from towpath.spark.expressions import SparkCompiler
+from towpath.spark.types import ddl
+from towpath.spark.universal_worker import first_rows
 
 # Spark marks event times with this metadata; a derived time is an event time too, with the delay already applied.
 EVENT_TIME = {"spark.watermarkDelayMs": 0}
@@ -41,7 +44,7 @@ SOME = {
     Type.DATE: exp.cast(exp.Literal.string("1970-01-01"), "DATE"),
 }
 # The assignment table's columns that are needed after the aggregate.
-CONSTANT = re.compile(r"[xh]\d+_p\d+|(having|computed)_mask\d+")
+CONSTANT = re.compile(rf"[xh]\d+_p\d+|(having|computed)_mask\d+|{RANKING}")
 
 
 def column_types(template: Template) -> dict[ColumnRef, Type]:
@@ -191,21 +194,24 @@ class _CarrierQuery:
             "_fragment",
             "w_range",
             *constants,
-            self._window_end().alias("_end"),
+            (self._latest() if self._is_session else self._window_end()).alias("_end"),
             *(F.when(self._uses("groups", n), plain(n, s)).alias(f"g{n}") for n, s in enumerate(template.groups)),
             *(column.alias(f"v{n}") for n, column in arguments.items()),
         )
         # A fragment's constants are part of the key: they are the same for all its rows, and the result needs them
         # after the fragment has left the table.
-        event = F.timestamp_micros(F.col("_end") + F.lit(BEFORE_1970_US)).alias("_time", metadata=EVENT_TIME)
+        event = F.timestamp_micros(F.col("_end") + F.lit(BEFORE_1970_US + self._shift)).alias(
+            "_time", metadata=EVENT_TIME
+        )
         groups = [f"g{n}" for n in range(len(template.groups))]
         kept = ["_fragment", "w_range", *constants, *groups]
         aggregated = (
             tagged.select(event, *kept, *(f"v{n}" for n in arguments))
-            .groupBy("_time", *kept)
+            .groupBy(self._session() if self._is_session else "_time", *kept)
             .agg(
                 # Spark wants at least one, and GROUP BY alone has none.
                 F.count(F.lit(1)).alias("_rows"),
+                *self._bounds(),
                 *(self._aggregate(n, s).alias(f"a{n}") for n, s in enumerate(template.aggregates)),
             )
         )
@@ -213,25 +219,73 @@ class _CarrierQuery:
 
     def _after_aggregate(self, aggregated: DataFrame) -> DataFrame:
         template = self._template
-        end = F.unix_micros("_time") - F.lit(BEFORE_1970_US)
-        rows = aggregated.withColumns(
-            {"_born": F.timestamp_micros(end - F.col("w_range")), "_time": F.timestamp_micros(end)}
-        )
+        rows = aggregated.withColumns(self._times())
         having = self._compiler("h", after=True)
         for n, slot in enumerate(template.having):
             rows = rows.where(~self._still_uses("having", n) | F.coalesce(having(n, slot), F.lit(False)))
         computed = self._compiler("x", after=True)
-        return rows.select(
+        outputs = rows.select(
             "_fragment",
             "_time",
             "_born",
             *(_typed(f"g{n}", s) for n, s in enumerate(template.groups)),
+            *([F.col(START)] if self._is_session else []),
             *(_typed(f"a{n}", s) for n, s in enumerate(template.aggregates)),
             *(
                 F.when(self._still_uses("computed", n), computed(n, s)).cast(s.type.value).alias(f"x{n}")
                 for n, s in enumerate(template.computed)
             ),
+            *([F.lit(None).cast("bigint").alias(RANK), F.col(RANKING)] if template.family.ranked else []),
         )
+        return self._first_rows(outputs) if template.family.ranked else outputs
+
+    def _first_rows(self, outputs: DataFrame) -> DataFrame:
+        """Of each window the rows that are its fragment's first ones; what says which ones goes."""
+        template = self._template
+        slots = {"g": template.groups, "a": template.aggregates, "x": template.computed}
+        kept = {"_fragment": Type.INT, "_time": Type.TIMESTAMP, "_born": Type.TIMESTAMP}
+        kept |= {f"{prefix}{n}": s.type for prefix, part in slots.items() for n, s in enumerate(part)}
+        # A window's rows have to be together.
+        return outputs.repartition("_fragment", "_time").mapInArrow(first_rows, ddl({**kept, RANK: Type.BIGINT}))
+
+    @property
+    def _is_session(self) -> bool:
+        return self._template.family.window == SESSIONS
+
+    @property
+    def _shift(self) -> int:
+        """Microseconds by which sessions are later than their tuples.
+
+        A tuple that may still come at the end of one, when event time is there, is to find it.
+        """
+        return 1 if self._is_session else 0
+
+    def _session(self) -> Column:
+        """Spark joins sessions that touch, so tuples that are exactly the gap apart are of one."""
+        gap = F.make_interval(secs=(F.col("w_range").cast("decimal(18,0)") / F.lit(1_000_000)).cast("decimal(18,6)"))
+        return F.session_window("_time", gap).alias("_session")
+
+    def _bounds(self) -> list[Column]:
+        """When a session began and ended, as aggregates.
+
+        The bounds that Spark has are part of the key: a condition on those it would ask of each tuple by itself,
+        before it has joined the sessions.
+        """
+        us = F.unix_micros("_time")
+        return [F.min(us).alias("_first"), F.max(us).alias("_last")] if self._is_session else []
+
+    def _times(self) -> dict[str, Column]:
+        """When a window was born, began and ended."""
+        if not self._is_session:
+            end = F.unix_micros("_time") - F.lit(BEFORE_1970_US)
+            return {"_born": F.timestamp_micros(end - F.col("w_range")), "_time": F.timestamp_micros(end)}
+        first, last = (F.col(name) - F.lit(BEFORE_1970_US + self._shift) for name in ("_first", "_last"))
+        # Who has not seen the gap before the first tuple does not know that it is the first.
+        return {
+            "_born": F.timestamp_micros(first - F.col("w_range")),
+            START: F.timestamp_micros(first),
+            "_time": F.timestamp_micros(last + F.col("w_range")),
+        }
 
     def _window_end(self) -> Column:
         """The end of the window, or of each window, that holds the row's time. Windows are aligned to the epoch."""
@@ -244,7 +298,10 @@ class _CarrierQuery:
     def _argument(self, compile_: TemplateCompiler, n: int, slot: Slot) -> Column:
         if isinstance(slot.expr.this, exp.Star):
             return F.lit(1)
-        return F.when(self._uses("aggregates", n), compile_(n, Slot(argument(slot.expr), slot.type)))
+        value = compile_(n, Slot(argument(slot.expr), slot.type))
+        if (by := orders(slot.expr)) is not None:
+            value = pair(slot.expr, compile_(n, Slot(by, slot.type)), value)
+        return F.when(self._uses("aggregates", n), value)
 
     def _aggregate(self, n: int, slot: Slot) -> Column:
         type_ = (
@@ -286,7 +343,7 @@ class _CarrierQuery:
         if after:
             known = {Grouped(this=s.expr.copy()): F.col(f"g{n}") for n, s in enumerate(self._template.groups)}
             known |= {s.expr: F.col(f"a{n}") for n, s in enumerate(self._template.aggregates)}
-        return TemplateCompiler(self._types, prefix, known)
+        return TemplateCompiler(self._types, prefix, known, START if self._is_session else "_born")
 
 
 def _typed(column: str, slot: Slot) -> Column:
@@ -300,7 +357,10 @@ class TemplateCompiler:
     Constants are the columns `<prefix><slot>_p<k>` of the assignment table.
     """
 
-    def __init__(self, types: dict[ColumnRef, Type], prefix: str, known: dict[exp.Expression, Column]) -> None:
+    def __init__(
+        self, types: dict[ColumnRef, Type], prefix: str, known: dict[exp.Expression, Column], start: str = "_born"
+    ) -> None:
+        self._start = start
         self._types = types
         self._prefix = prefix
         self._known = known
@@ -313,7 +373,7 @@ class TemplateCompiler:
                 return F.col(f"{self._prefix}{n}_p{node.name}")
             if isinstance(node, exp.Column):
                 if node.table == WINDOW:
-                    return F.col("_born" if node.name == "window_start" else "_time")
+                    return F.col(self._start if node.name == "window_start" else "_time")
                 return F.col(input_column(node.table, node.name))
             return None
 

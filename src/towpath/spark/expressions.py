@@ -16,8 +16,10 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from towpath.lang import infer
+from towpath.lang.decimals import Rescaled, TextOfUnits, UnitsOfDouble, UnitsOfText
 from towpath.lang.formats import FORMAT_TOKEN
 from towpath.lang.functions import Log10
+from towpath.lang.json_paths import LONGEST_JSON, JsonValue, steps
 from towpath.lang.like import pattern
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.lang.regexps import LONGEST_TEXT, Regexp, regexp
@@ -45,6 +47,7 @@ TEXTS = {
     "timestamp": f"{_DATE}(?:[ T]{_CLOCK}{_OFFSET})?",
     "date": _DATE,
 }
+DECIMAL_TEXT = r"[+-]?(?:[0-9]{1,100}\.?[0-9]{0,100}|\.[0-9]{1,100})"
 # All blanks of Unicode that are no control characters.
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 FURTHEST = 2**31 - 1  # position in a text
@@ -58,7 +61,7 @@ FORMATS = {
 # Operations that need a value more than once.
 REPEATING = (
     *(exp.Floor, exp.Ceil, exp.Pow, exp.Between, exp.In, exp.Nullif, exp.Substring, exp.TimestampAdd),
-    *(SplitIndex, exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace),
+    *(Rescaled, SplitIndex, JsonValue, exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace),
 )
 
 
@@ -254,6 +257,73 @@ def _replace(compile_: SparkCompiler, node: exp.Expression) -> Column:
     return F.replace(compile_(node.this), F.lit(node.expression.name), F.lit(node.args["replacement"].name))
 
 
+def _rescaled(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    more, digits = node.args["places"] - node.args["scale"], node.args["digits"]
+
+    def bounded(units: Column) -> Column:
+        return F.when(F.abs(units) < F.lit(10**digits), units) if digits else units
+
+    def made(units: Column) -> Column:
+        if more >= 0:
+            return F.try_multiply(units, F.lit(10**more).cast("bigint"))
+        size = F.lit(10**-more).cast("bigint")
+        whole, rest = F.call_function("div", units, size), F.try_mod(units, size)
+        up = F.lit(False) if node.args["cut"] else F.abs(rest) >= size - F.abs(rest)
+        return whole + F.when(up, F.when(units < 0, -1).otherwise(1)).otherwise(0)
+
+    value = compile_(node.this).cast("bigint")
+    rescaled = compile_.let(node.this, made, value)
+    return F.get(F.transform(F.array(rescaled), bounded), F.lit(0)) if digits else rescaled
+
+
+def _units_of_text(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    text = F.regexp_extract(compile_(node.this), rf"\A{_BLANKS}({DECIMAL_TEXT}){_BLANKS}\z", 1)
+    return _units(text, node)
+
+
+def _units_of_double(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    return _units(compile_(node.this).cast("double"), node)
+
+
+def _units(value: Column, node: exp.Expression) -> Column:
+    digits, places = node.args["digits"], node.args["places"]
+    number = value.try_cast(f"decimal({digits},{places})")
+    return (number * F.lit(10**places).cast("decimal(19,0)")).cast("bigint")
+
+
+def _text_of_units(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    scale = node.args["scale"]
+    if not scale:
+        return compile_(node.this).cast("string")
+
+    def text(units: Column) -> Column:
+        # Not of a decimal of Spark's, which it writes with an exponent if it is small.
+        digits = F.replace(units.cast("string"), F.lit("-"), F.lit(""))
+        filled = F.when(F.length(digits) > scale, digits).otherwise(F.lpad(digits, scale + 1, "0"))
+        front = F.substring(filled, F.lit(1), F.length(filled) - scale)
+        return F.concat(F.when(units < 0, "-").otherwise(""), front, F.lit("."), F.right(filled, F.lit(scale)))
+
+    return F.get(F.transform(F.array(compile_(node.this).cast("bigint")), text), F.lit(0))
+
+
+def _json_value(compile_: SparkCompiler, node: exp.Expression) -> Column:
+    """Variants, because they are strict: `get_json_object` reads what is no JSON, and the first of two equal keys."""
+    path = "$[0]" + "".join(f"[{s}]" if isinstance(s, int) else f"['{s}']" for s in steps(node.args["path"].name))
+
+    def value(text: Column) -> Column:
+        # It stops behind the first value. What is whole within a list and within an object has nothing behind it.
+        short = F.when(F.length(text) <= LONGEST_JSON, text)
+        within_list = F.try_parse_json(F.concat(F.lit("["), short, F.lit("]")))
+        within_object = F.try_parse_json(F.concat(F.lit('{"":'), short, F.lit("}")))
+        found = F.try_variant_get(F.when(within_object.isNotNull(), within_list), path, "variant")
+        kind = F.schema_of_variant(found)
+        number = _unsigned_zero(F.try_variant_get(found, "$", "double")).cast("string")
+        plain = F.when(kind.isin("STRING", "BIGINT", "BOOLEAN"), F.try_variant_get(found, "$", "string"))
+        return plain.when((kind == "DOUBLE") | kind.startswith("DECIMAL"), number)
+
+    return compile_.let(node.this, value)
+
+
 def _trim(compile_: SparkCompiler, node: exp.Expression) -> Column:
     functions = {None: F.trim, "LEADING": F.ltrim, "TRAILING": F.rtrim}
     return functions[node.args.get("position")](compile_(node.this), F.lit(SPACES))
@@ -436,6 +506,11 @@ RULES: dict[type[exp.Expression], Callable[[SparkCompiler, exp.Expression], Colu
     exp.Right: _right,
     exp.Pad: _padded,
     exp.SplitPart: _split_part,
+    JsonValue: _json_value,
+    Rescaled: _rescaled,
+    UnitsOfText: _units_of_text,
+    UnitsOfDouble: _units_of_double,
+    TextOfUnits: _text_of_units,
     SplitIndex: _split_index,
     exp.Repeat: _repeat,
     exp.Replace: _replace,

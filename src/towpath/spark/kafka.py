@@ -15,7 +15,8 @@ from towpath.config.kafka import revealed
 from towpath.errors import RuntimeFailure
 from towpath.schema import Type, internal
 from towpath.spark.types import ddl
-from towpath.streams.definition import StreamDef
+from towpath.streams.definition import StreamDef, decimals
+from towpath.streams.fields import as_pairs
 from towpath.streams.messages import KEY, OFFSET, PARTITION, VALUE, MessageReader
 from towpath.streams.sources import KafkaSource
 
@@ -72,6 +73,8 @@ def read_topic(
         [internal(name) for name in columns],
         str(rejected),
         source.time_format,
+        as_pairs(source.fields),
+        decimals(first.columns),
     )
     types = {KEY: Type.STRING, **{internal(name): type_ for name, type_ in columns.items()}}
     return taken.mapInArrow(rows, ddl(types))

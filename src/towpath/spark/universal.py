@@ -75,7 +75,9 @@ def build(
     )
     end = (F.unix_micros("_event") - F.lit(BEFORE_1970_US)).alias("_end")
     ended = merged.select(end, *KEYS, *values)
-    return ended.mapInArrow(partial(closed, tuple(banned), str(folder)), ddl(WRITTEN))
+    if template.family.ranked:
+        ended = ended.repartition("_fragment", "_end")  # a window's rows have to be together
+    return ended.mapInArrow(partial(closed, template.family.ranked, tuple(banned), str(folder)), ddl(WRITTEN))
 
 
 def merged_by(family: Family) -> dict[str, Merge]:

@@ -1,4 +1,4 @@
-"""What Spark's Python workers do for universal carriers.
+"""What Spark's Python workers do for universal carriers, and for the first rows of windows in all carriers.
 
 A worker reads a version of a table once, and of the next version what is new: a fragment's number always stands for the
 same pipeline.
@@ -14,7 +14,7 @@ import os
 import time
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache, wraps
@@ -27,6 +27,8 @@ import pyarrow.parquet as pq
 
 from towpath.arrow import arrow_schema
 from towpath.plan.pipeline import Pipeline
+from towpath.plan.ranking import RANKING, RankedBy
+from towpath.plan.ranking import load as load_ranking
 from towpath.plan.serial import dump_pipeline, load_pipeline
 from towpath.plan.slots import after_aggregate
 from towpath.schema import Type
@@ -121,11 +123,42 @@ def kept(table: str, side: int, batches: Batches) -> Batches:
 
 
 @_settled
-def closed(banned: tuple[int, ...], folder: str, batches: Batches) -> Batches:
+def closed(ranked: bool, banned: tuple[int, ...], folder: str, batches: Batches) -> Batches:
     """Writes the rows of the results log, of windows that are over; nothing is calculated of `banned` fragments."""
-    from towpath.vector.closing import results
+    from towpath.vector.closing import rankings, results
 
-    yield from _written(folder, (results(_without(banned, rows), pipeline_of) for rows in _gathered(batches)))
+    given = (_without(banned, rows) for rows in _gathered(batches))
+    if ranked:
+        found = ((results(rows, pipeline_of), rankings(rows, pipeline_of)) for rows in given)
+        yield from _written(folder, _numbered(found))
+    else:
+        yield from _written(folder, (results(rows, pipeline_of) for rows in given))
+
+
+def first_rows(batches: Batches) -> Batches:
+    """Of windows that are over in a compiled carrier; all rows of a window are here."""
+    found = ((rows.drop_columns(RANKING), _rankings(rows)) for rows in _gathered(batches))
+    for rows in _numbered(found):
+        yield from rows.to_batches()
+
+
+def _rankings(rows: pa.Table) -> dict[int, RankedBy]:
+    distinct = rows.group_by(["_fragment", RANKING]).aggregate([])
+    texts = zip(distinct["_fragment"].to_pylist(), distinct[RANKING].to_pylist(), strict=True)
+    return {fragment: load_ranking(text) for fragment, text in texts}
+
+
+def _numbered(parts: Iterable[tuple[pa.Table, Mapping[int, RankedBy]]]) -> Iterator[pa.Table]:
+    """The first rows of all windows, of rows that come in parts."""
+    from towpath.vector.ranking import first_rows, numbered_rows
+
+    kept: pa.Table | None = None
+    known: dict[int, RankedBy] = {}
+    for rows, rankings in parts:
+        known |= rankings
+        kept = first_rows(rows if kept is None else pa.concat_tables([kept, rows]), known)
+    if kept is not None:
+        yield numbered_rows(kept, known)
 
 
 def _without(banned: tuple[int, ...], rows: pa.Table) -> pa.Table:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from towpath.config.settings import ColumnType, Duration, Milliseconds, Settings, listed, meant, refusal, shown
+from towpath.config.columns import Kind, WrittenSchema, check_fields, check_flat, check_schema, named, paths
+from towpath.config.settings import Duration, Milliseconds, Settings, listed, meant, refusal, shown
 from towpath.errors import Mistake
-from towpath.schema import INTEGERS, Column, Stream, Type
+from towpath.schema import INTEGERS, Column, DecimalType, Stream, Type, column_of
+from towpath.streams.fields import as_pairs
 from towpath.streams.sources import DESCRIBED, FilesSource, KafkaSource, SourceDef
 
 MOST_STREAMS_OF_A_RANGE = 10_000
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
-LONGEST_COLUMN = 200
 _NUMBER = "(0|[1-9][0-9]{0,8})"
 _RANGE = re.compile(rf"([^{{}}]*)\{{{_NUMBER}\.\.{_NUMBER}\}}([^{{}}]*)")
 
@@ -47,7 +47,7 @@ class StreamText(Settings):
     """A stream as written."""
 
     source: SourceDef = Field(examples=["{type: files, path: ./bids, format: parquet}"])
-    columns: dict[str, ColumnType] | None = Field(None, alias="schema", validate_default=True)
+    columns: WrittenSchema | None = Field(None, alias="schema", validate_default=True)
     time: str | None = Field(None, validate_default=True)
     delay_us: Duration | None = Field(None, alias="delay")
     idle_after_ms: Milliseconds = Field(10_000, alias="idle_after")
@@ -56,25 +56,25 @@ class StreamText(Settings):
 
     @field_validator("columns")
     @classmethod
-    def _belong_to_the_source(cls, columns: dict[str, Type] | None, info: ValidationInfo) -> dict[str, Type] | None:
+    def _belong_to_the_source(cls, columns: dict[str, Kind] | None, info: ValidationInfo) -> dict[str, Kind] | None:
         source = info.data.get("source")
         if isinstance(source, DESCRIBED) and not columns:
             raise refusal("is missing", "name the columns: schema: {price: double, at: timestamp}")
         if source and not isinstance(source, DESCRIBED) and columns is not None:
             raise refusal(f"a source of type {source.type} brings its own columns", "remove schema")
-        bad = [name for name in columns or {} if not is_column_name(name)]
-        if bad:
-            hint = f"use 1 to {LONGEST_COLUMN} characters, and no control characters"
-            raise refusal(f"not names of columns: {listed(map(repr, bad))}", hint)
-        if isinstance(source, DESCRIBED) and source.part and columns:
-            _check_part(*source.part, columns)
-        refuse_columns_alike(columns or {})
+        check_schema(columns or {})
+        if isinstance(source, DESCRIBED) and columns:
+            if source.part:
+                _check_part(*source.part, named(columns))
+            check_fields(columns, source.fields)
+            if isinstance(source, FilesSource) and source.format == "csv":
+                check_flat(columns, source.fields, source.header)
         return columns
 
     @field_validator("time")
     @classmethod
     def _is_a_timestamp(cls, time: str | None, info: ValidationInfo) -> str | None:
-        source, columns = info.data.get("source"), info.data.get("columns")
+        source, columns = info.data.get("source"), named(info.data.get("columns") or {})
         if source and not isinstance(source, DESCRIBED) and time is not None:
             raise refusal(f"a source of type {source.type} brings its own time column, {source.time}", "remove time")
         if isinstance(source, DESCRIBED) and time is None:
@@ -87,27 +87,14 @@ class StreamText(Settings):
         return time
 
 
-def refuse_columns_alike(columns: Collection[str]) -> None:
-    folded = [name.casefold() for name in columns]
-    alike = [name for name in columns if folded.count(name.casefold()) > 1]
-    if alike:
-        hint = "rename them: SQL does not distinguish them"
-        raise refusal(f"these columns differ only in case: {listed(alike)}", hint)
-
-
-def is_column_name(text: str) -> bool:
-    """Whether a column can be called so. Lone surrogates (Cs) are in no file, since no encoding has them."""
-    return 1 <= len(text) <= LONGEST_COLUMN and all(unicodedata.category(c) not in ("Cc", "Cs") for c in text)
-
-
-def _check_part(column: str, value: str, columns: dict[str, Type]) -> None:
+def _check_part(column: str, value: str, columns: dict[str, Kind]) -> None:
     if column not in columns:
         raise refusal(f"there is no column {shown(column)}, which where asks for", meant(column, columns))
-    form = _PART_VALUES.get(columns[column])
-    if form is None:
-        message = f"where distinguishes streams by {column}, which is {columns[column].value}"
-        raise refusal(message, f"use a column of type {listed(t.value for t in _PART_VALUES)}")
     type_ = columns[column]
+    form = None if isinstance(type_, DecimalType) else _PART_VALUES.get(type_)
+    if form is None or isinstance(type_, DecimalType):
+        message = f"where distinguishes streams by {column}, which is {type_.value}"
+        raise refusal(message, f"use a column of type {listed(t.value for t in _PART_VALUES)}")
     if not form.fullmatch(value) or (type_.integral and int(value) not in INTEGERS[type_]):
         message = f"where asks {column} for {shown(value)}, but it is {type_.value}: {_values(type_)}"
         raise refusal(message, "no row has that")
@@ -123,7 +110,8 @@ def define(name: str, text: StreamText) -> StreamDef:
     source = text.source
     if isinstance(source, DESCRIBED):
         assert text.columns and text.time  # its validators saw to it
-        columns = tuple(Column(*item) for item in text.columns.items())
+        columns = tuple(column_of(*item) for item in named(text.columns).items())
+        source = source.model_copy(update={"fields": paths(text.columns, source.fields)})
         stream = Stream(name, columns, text.time, text.delay_us or 0, origin=source.origin)
     else:
         delay_us = source.disorder_us if text.delay_us is None else text.delay_us
@@ -139,7 +127,13 @@ def described(definition: StreamDef) -> dict[str, Any]:
         "source": source.model_dump(),
         "part": source.part if isinstance(source, FilesSource) else None,
         "idle_after_ms": definition.idle_after_ms,
+        "decimals": decimals(definition.stream.columns),
     }
+
+
+def decimals(columns: Iterable[Column]) -> tuple[tuple[str, int, int], ...]:
+    """Columns that travel as units, as readers know them: name, digits and places."""
+    return tuple((c.name, c.decimal.precision, c.decimal.scale) for c in columns if c.decimal)
 
 
 def is_native(streams: Sequence[StreamDef]) -> bool:
@@ -149,10 +143,11 @@ def is_native(streams: Sequence[StreamDef]) -> bool:
     sources = [s.source for s in streams if isinstance(s.source, FilesSource)]
     if len(sources) < len(streams) or any(s.format != "parquet" for s in sources):
         return False
-    if any(s.glob != "*" and "://" in s.path for s in sources):
+    as_it_is = not any(decimals(s.stream.columns) for s in streams)
+    if any((s.glob != "*" or s.fields or not as_it_is) and "://" in s.path for s in sources):
         return False  # Spark is given the whole folder
     parts = {s.part for s in sources}
-    folders = {(s.path, s.format, s.header, s.glob, s.part and s.part[0]) for s in sources}
+    folders = {(s.path, s.format, s.header, s.glob, s.part and s.part[0], as_pairs(s.fields)) for s in sources}
     # One producer writes the folder, so its streams need no aligning; a row belongs to one stream, so parts differ.
     return len(sources) == 1 or (len(folders) == 1 and None not in parts and len(parts) == len(sources))
 

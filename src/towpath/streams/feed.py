@@ -27,6 +27,7 @@ import pyarrow as pa
 from towpath.schema import BEFORE_ALL_US
 from towpath.store.linefile import LineFile
 from towpath.streams.base import Generator
+from towpath.streams.fields import as_pairs
 from towpath.streams.files import FIELD, Folder, Listed, StoredFile
 from towpath.streams.portions import Pending, until_us
 from towpath.streams.reading import Form, Reject, Unreadable
@@ -295,6 +296,8 @@ def _folder(streams: Sequence[dict[str, Any]], schema: pa.Schema, time: str) -> 
         source.get("delimiter", ","),
         tuple(source.get("nulls", ())),
         source.get("time_format"),
+        as_pairs(source.get("fields", {})),
+        tuple((name, digits, places) for name, digits, places in streams[0].get("decimals", ())),
     )
     values = [(stream["part"][1] if part else None, stream["name"]) for stream in streams]
     return Folder(source["path"], form, tuple(values), part[0] if part else None, source.get("glob", "*"))

@@ -62,8 +62,9 @@ class Folder:
         form = self.form
         columns = [(field.name, str(field.type)) for field in form.schema]
         ordered = columns if form.format == "csv" and not form.header else sorted(columns)
-        said = [self.path, form.format, form.header, form.time, self.part, ordered]
-        more = [form.delimiter, form.nulls, form.time_format, self.glob]
+        said: list[object] = [self.path, form.format, form.header, form.time, self.part, ordered]
+        more: list[object] = [form.delimiter, form.nulls, form.time_format, self.glob]
+        more += [form.fields, form.decimals] if form.fields or form.decimals else []
         usual = more == [",", (), None, "*"]  # such a folder keeps the key that it had before there was more to say
         return hashlib.sha256(json.dumps(said if usual else said + more).encode()).hexdigest()[:16]
 

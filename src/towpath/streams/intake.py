@@ -141,8 +141,10 @@ class Intake:
 def plain_rows(path: str, form: Form) -> int:
     """The rows of a file that has the stream's types, stored so that no reader can take it for something else.
 
-    0 also if its footer does not say.
+    0 also if its footer does not say, and if a column is read as something else than it is.
     """
+    if form.fields or form.decimals:
+        return 0
     try:
         footer = pq.read_metadata(path)
     except (pa.ArrowException, OSError):

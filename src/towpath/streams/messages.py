@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from towpath.streams.fields import Decimals, Fields
 from towpath.streams.reading import Form, read_messages
 from towpath.streams.rejected import BadMessage, TopicLetters
 
@@ -25,9 +26,12 @@ class MessageReader:
     names: Sequence[str]  # of the columns that come out
     rejected: str  # the folder for messages that are refused
     time_format: str | None = None
+    fields: Fields = ()
+    decimals: Decimals = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        form = Form("json", pa.ipc.read_schema(pa.py_buffer(self.schema)), self.time, time_format=self.time_format)
+        schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
+        form = Form("json", schema, self.time, time_format=self.time_format, fields=self.fields, decimals=self.decimals)
         letters = TopicLetters(Path(self.rejected), self.topic, form.schema, self.time, self.streams)
         for batch in batches:
             rows, places, rejects = read_messages(batch.column(VALUE).to_pylist(), form)

@@ -19,12 +19,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from towpath.streams.fields import (
+    Decimals,
+    FieldPath,
+    Fields,
+    alone,
+    faults,
+    field_value,
+    pointer,
+    quoted,
+    sql_text,
+    stored_fields,
+    tree,
+    type_text,
+)
 from towpath.streams.timeformat import EPOCHS, FIRST_US, LAST_US
 
 TYPES: dict[pa.DataType, str] = {
@@ -80,6 +94,8 @@ class Form:
     delimiter: str = ","
     nulls: tuple[str, ...] = ()  # beside nothing at all
     time_format: str | None = None  # also of JSON
+    fields: Fields = ()  # this and the next: of all formats: the columns that are not simply the field of their name
+    decimals: Decimals = ()
 
     @property
     def epoch(self) -> int | None:
@@ -93,8 +109,27 @@ class Form:
         return {name: moment if type_ == "TIMESTAMPTZ" else type_ for name, type_ in self.types.items()}
 
     @property
+    def paths(self) -> dict[str, FieldPath]:
+        """The field that each column comes from."""
+        return {name: (name,) for name in self.schema.names} | dict(self.fields)
+
+    @property
+    def tree(self) -> dict[str, Any]:
+        """The types that JSON has for the fields."""
+        return tree({self.paths[name]: type_ for name, type_ in self.written.items()})
+
+    @property
     def types(self) -> dict[str, str]:
-        return {field.name: TYPES[field.type] for field in self.schema}
+        """What is read; of decimals not yet their units."""
+        decimals = {name: f"DECIMAL({digits},{places})" for name, digits, places in self.decimals}
+        return {field.name: decimals.get(field.name) or TYPES[field.type] for field in self.schema}
+
+    def output(self, name: str, value: str) -> str:
+        """A value of such a type as the column of it."""
+        places = next((places for decimal, _, places in self.decimals if decimal == name), None)
+        if places is not None:
+            value = f"CAST(CAST({value} AS DECIMAL(38,{places})) * CAST({10**places} AS DECIMAL(19,0)) AS BIGINT)"
+        return f"{value} AS {quoted(name)}"
 
 
 def read(path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
@@ -155,7 +190,7 @@ def _database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
-    names = _header(path, form) if form.header else form.schema.names
+    names = _header(path, form) if form.header else _in_files(form)
     if names is None:
         return form.schema.empty_table(), []
     places = _places(names, form)
@@ -165,9 +200,9 @@ def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tup
     types = {place: plain.get(form.types[column], form.types[column]) for column, place in places.items()}
     columns = {f"c{n}": types.get(n, "VARCHAR") for n in range(len(names))}
     source = (
-        f"read_csv({_text(_literally(path))}, auto_detect = false, header = {str(form.header).lower()}, "
-        f"delim = {_text(form.delimiter)}, quote = '\"', escape = '\"', columns = {_struct(columns)}, "
-        f"store_rejects = true, new_line = {_text(_line_end(path))}{_nulls(form)}{_time_format(form)}"
+        f"read_csv({sql_text(_literally(path))}, auto_detect = false, header = {str(form.header).lower()}, "
+        f"delim = {sql_text(form.delimiter)}, quote = '\"', escape = '\"', columns = {_struct(columns)}, "
+        f"store_rejects = true, new_line = {sql_text(_line_end(path))}{_nulls(form)}{_time_format(form)}"
         + ("" if form.time is None else f", force_not_null = ['c{places[form.time]}']")
         + ")"
     )
@@ -189,12 +224,12 @@ def _read_csv(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tup
 
 
 def _nulls(form: Form) -> str:
-    words = ", ".join(map(_text, ("", *form.nulls)))
+    words = ", ".join(map(sql_text, ("", *form.nulls)))
     return f", nullstr = [{words}]" if form.nulls else ""
 
 
 def _time_format(form: Form) -> str:
-    return f", timestampformat = {_text(form.time_format)}" if form.time_format else ""
+    return f", timestampformat = {sql_text(form.time_format)}" if form.time_format else ""
 
 
 def _header(path: str, form: Form) -> list[str] | None:
@@ -202,7 +237,7 @@ def _header(path: str, form: Form) -> list[str] | None:
 
     Blanks around a name do not count, as to DuckDB, unless the stream has a column with these blanks.
     """
-    wanted = {name.lower() for name in form.schema.names}
+    wanted = {name.lower() for name in _in_files(form)}
     with _opened(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
         names = next(csv.reader(text, strict=True, delimiter=form.delimiter), None)
@@ -211,8 +246,13 @@ def _header(path: str, form: Form) -> list[str] | None:
 
 def missing_columns(path: str, form: Form) -> list[str]:
     """Columns of the stream that a CSV file with a header does not have. Raises OSError, or what a bad file raises."""
-    names = {name.lower() for name in _header(path, form) or form.schema.names}
-    return [name for name in form.schema.names if name.lower() not in names]
+    names = {name.lower() for name in _header(path, form) or _in_files(form)}
+    return [name for name in _in_files(form) if name.lower() not in names]
+
+
+def _in_files(form: Form) -> list[str]:
+    """What the columns are called in a file of CSV."""
+    return [path[-1] for path in form.paths.values()]
 
 
 def _line_end(path: str) -> str:
@@ -272,14 +312,22 @@ def _endless_lines(path: str, form: Form, rejects: Sequence[Reject], endless: pa
 def _read_json(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
     if _is_empty(path):
         return form.schema.empty_table(), []
-    source = f"read_json({_text(_literally(path))}, format = 'newline_delimited', columns = {_struct(form.written)})"
+    columns = {name: type_text(type_) for name, type_ in form.tree.items()}
+    if form.decimals:  # DuckDB makes doubles of the numbers in a file first, but not of those in a text
+        return _read_lines(database, path, form)
+    source = f"read_json({sql_text(_literally(path))}, format = 'newline_delimited', columns = {_struct(columns)})"
     try:
-        rows = database.sql(f"SELECT * FROM {source}").to_arrow_table()
+        rows = database.sql(f"SELECT {_fields(form, 'row')} FROM {source} AS row").to_arrow_table()
     except duckdb.Error:
         return _read_lines(database, path, form)  # to find out which lines it is
     if _timeless_rows(rows, form) or _endless(rows, form) is not None or not _within(rows, form):
         return _read_lines(database, path, form)
     return _moments(rows, form), []
+
+
+def _fields(form: Form, row: str) -> str:
+    """The columns, of what stands for a row of JSON."""
+    return ", ".join(form.output(name, field_value(path, row)) for name, path in form.paths.items())
 
 
 def _numbered(form: Form) -> list[str]:
@@ -326,25 +374,28 @@ def _read_texts(
         except UnicodeDecodeError as error:
             rejects.append(Reject(number, f"not UTF-8: {error.reason}", line.decode(errors="replace")[:SHOWN]))
     database.register("lines", pa.table({"n": pa.array(numbers, pa.int64()), "line": pa.array(texts, pa.string())}))
-    types = _text(json.dumps(form.written))
+    types = sql_text(json.dumps(form.tree))
     made = f"TRY(json_transform(line, {types})) AS row, TRY(json_type(line)) AS kind"
     # A row that has every column, each as it should be: most are like that, and need no closer look.
     whole = f"TRY(json_transform_strict(line, {types})) IS NOT NULL AS whole"
     database.execute(f"CREATE OR REPLACE TEMP TABLE made AS SELECT n, line, {made}, {whole} FROM lines")
     database.execute(f"CREATE OR REPLACE TEMP TABLE judged AS SELECT *, {_fault(form)} AS fault FROM made")
-    outputs = ", ".join(f"row.{_quoted(name)}" for name in form.types)
-    rows = _moments(database.sql(f"SELECT {outputs} FROM judged WHERE fault IS NULL ORDER BY n").to_arrow_table(), form)
+    outputs = _fields(form, "row")
+    rows = _moments(
+        database.sql(f"SELECT {outputs} FROM judged WHERE fault IS NULL ORDER BY judged.n").to_arrow_table(), form
+    )
     bad = database.execute("SELECT n, fault, line FROM judged WHERE fault IS NOT NULL ORDER BY n").fetchall()
     return rows, [*rejects, *(Reject(number, fault, line[:SHOWN]) for number, fault, line in bad)]
 
 
 def _fault(form: Form) -> str:
     """What is wrong with a line, as SQL; NULL if nothing is."""
-    times = [f"isfinite(row.{_quoted(name)})" for name, type_ in form.written.items() if type_ in TEMPORAL]
+    values = {name: field_value(path, "row") for name, path in form.paths.items()}
+    times = [f"isfinite({values[name]})" for name, type_ in form.written.items() if type_ in TEMPORAL]
     first, last = _reach(form)
-    within = {name: f"row.{_quoted(name)} BETWEEN {first} AND {last}" for name in _numbered(form)}
+    within = {name: f"{values[name]} BETWEEN {first} AND {last}" for name in _numbered(form)}
     times += within.values()
-    has_time = [] if form.time is None else [f"row.{_quoted(form.time)} IS NOT NULL"]
+    has_time = [] if form.time is None else [f"{values[form.time]} IS NOT NULL"]
     sound = " AND ".join([*has_time, *(f"coalesce({test}, true)" for test in times)]) or "true"
     tests = [
         f"WHEN whole AND {sound} THEN NULL",
@@ -352,33 +403,35 @@ def _fault(form: Form) -> str:
         "WHEN kind <> 'OBJECT' THEN 'expected an object, got ' || lower(kind)",
     ]
     for name, type_ in form.written.items():
-        key, alone = _text("/" + name.replace("~", "~0").replace("/", "~1")), _text(json.dumps({name: type_}))
-        twice = f"len(list_filter(json_keys(line), lambda k: k = {_text(name)})) > 1"
-        tests.append(f"WHEN {twice} THEN {_text(f'the key {name} comes twice')}")
+        path = form.paths[name]
+        tests += [f"WHEN {test} THEN {reason}" for test, reason in faults("line", [path]).items()]
+        key, typed = sql_text(pointer(path)), alone(path, type_)
         # Strictly, because the mild one takes more for a number than `read_json` does.
-        misfit = f"json_type(line, {key}) <> 'NULL' AND TRY(json_transform_strict(line, {alone})) IS NULL"
-        tests.append(f"WHEN {misfit} THEN {_text(f'column {name}: no {type_}: ')} || json_extract(line, {key})")
+        misfit = f"json_type(line, {key}) <> 'NULL' AND TRY(json_transform_strict(line, {typed})) IS NULL"
+        tests.append(f"WHEN {misfit} THEN {sql_text(f'column {name}: no {type_}: ')} || json_extract(line, {key})")
         if type_ in TEMPORAL:
-            tests.append(f"WHEN NOT isfinite(row.{_quoted(name)}) THEN {_text(ENDLESS)}")
+            tests.append(f"WHEN NOT isfinite({values[name]}) THEN {sql_text(ENDLESS)}")
         if name in within:
-            beyond = _text(f"column {name}: as {form.time_format} beyond the years 1 to 9999: ")
-            tests.append(f"WHEN NOT {within[name]} THEN {beyond} || row.{_quoted(name)}")
+            beyond = sql_text(f"column {name}: as {form.time_format} beyond the years 1 to 9999: ")
+            tests.append(f"WHEN NOT {within[name]} THEN {beyond} || {values[name]}")
     if form.time is not None:
-        tests.append(f"WHEN row.{_quoted(form.time)} IS NULL THEN {_text(_timeless(form.time))}")
-    return f"CASE {' '.join(tests)} END"
+        tests.append(f"WHEN {values[form.time]} IS NULL THEN {sql_text(_timeless(form.time))}")
+    return f"CASE {' '.join(dict.fromkeys(tests))} END"
 
 
 # --- Parquet ---------------------------------------------------------------------------------------------------------
 
 
 def _read_parquet(database: duckdb.DuckDBPyConnection, path: str, form: Form) -> tuple[pa.Table, list[Reject]]:
-    source = f"read_parquet({_text(_literally(path))})"
-    described = database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-    places = _places([name for name, *_ in described], form)
-    columns = {column: _quoted(described[place][0]) for column, place in places.items()}
-    found = {column: described[place][1] for column, place in places.items()}
+    source = f"read_parquet({sql_text(_literally(path))})"
+    relation = database.sql(f"SELECT * FROM {source}")
+    _places(relation.columns, form)
+    stored = stored_fields(dict(zip(relation.columns, relation.types, strict=True)), form.paths)
+    columns, found = stored.values, stored.types
+    if form.time is not None and form.time not in found:
+        raise BadFile(f"it has no column {form.time}, which is the event time; it has {', '.join(relation.columns)}")
     rows = database.sql(f"SELECT {_outputs(form, columns, found)} FROM {source}").to_arrow_table()
-    tests = []
+    tests = [(reason, test) for test, reason in stored.faults.items()]
     if form.time is not None:
         tests.append((_timeless(form.time), f"{_cast(form.time, columns, form, found)} IS NULL"))
     for column, type_ in form.types.items():
@@ -389,11 +442,12 @@ def _read_parquet(database: duckdb.DuckDBPyConnection, path: str, form: Form) ->
             tests.append((ENDLESS, f"NOT isfinite({_cast(column, columns, form, found)})"))
     if not tests:
         return rows, []
-    fault = "CASE " + " ".join(f"WHEN {test} THEN {_text(reason)}" for reason, test in tests) + " END"
-    alike = all(_same(found[column], form.types[column]) for column in found)
+    fault = "CASE " + " ".join(f"WHEN {test} THEN {sql_text(reason)}" for reason, test in tests) + " END"
+    alike = not stored.faults and all(_same(found[column], form.types[column]) for column in found)
     if alike and not _timeless_rows(rows, form) and _endless(rows, form) is None:
         return rows, []
-    shown = "to_json(struct_pack(" + ", ".join(f"{name} := {name}" for name in columns.values()) + "))::VARCHAR"
+    fields = ", ".join(f"{quoted(name)} := {value}" for name, value in columns.items())
+    shown = f"to_json(struct_pack({fields}))::VARCHAR"
     judged = database.sql(
         f"SELECT fault, CASE WHEN fault IS NOT NULL THEN shown END AS shown "
         f"FROM (SELECT {fault} AS fault, {shown} AS shown FROM {source})"
@@ -415,12 +469,12 @@ def _places(names: Sequence[str], form: Form) -> dict[str, int]:
     """Where each column of the stream is. One that a file does not have is NULL in it, but for the event time."""
     lower = [name.lower() for name in names]
     found: dict[str, int] = {}
-    for column in form.schema.names:
-        match lower.count(column.lower()):
+    for column, (name, *_) in form.paths.items():
+        match lower.count(name.lower()):
             case 1:
-                found[column] = lower.index(column.lower())
+                found[column] = lower.index(name.lower())
             case n if n > 1:
-                raise BadFile(f"it has {n} columns {column}; names do not depend on case")
+                raise BadFile(f"it has {n} columns {name}; names do not depend on case")
     if form.time is None and (missing := [name for name in form.schema.names if name not in found]):
         raise BadFile(f"it has no column {', '.join(missing)}; it has {', '.join(names) or 'none'}")
     if form.time is not None and form.time not in found:
@@ -433,7 +487,7 @@ def _outputs(form: Form, columns: dict[str, str], found: dict[str, str] | None =
 
     def output(name: str, type_: str) -> str:
         value = _cast(name, columns, form, found or form.types) if name in columns else f"CAST(NULL AS {type_})"
-        return f"{value} AS {_quoted(name)}"
+        return form.output(name, value)
 
     return ", ".join(output(name, type_) for name, type_ in form.types.items())
 
@@ -478,15 +532,7 @@ def _is_empty(path: str) -> bool:
 
 
 def _struct(types: dict[str, str]) -> str:
-    return "{" + ", ".join(f"{_text(name)}: {_text(type_)}" for name, type_ in types.items()) + "}"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return "{" + ", ".join(f"{sql_text(name)}: {sql_text(type_)}" for name, type_ in types.items()) + "}"
 
 
 def _literally(path: str) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from towpath.arrow import ARROW
+from towpath.config.columns import WrittenFields
 from towpath.config.kafka import KafkaOptions, Servers, Topic
 from towpath.config.settings import Duration, Instant, Location, Number, Settings, Whole, listed, refusal, shown
 from towpath.schema import Column, Type
+from towpath.streams.fields import as_pairs
 from towpath.streams.registry import generator
 from towpath.streams.timeformat import EPOCHS, time_format_fault
 
@@ -61,6 +64,7 @@ class FilesSource(Settings):
     nulls: list[str] = Field([], examples=["[NA, null]"])  # beside nothing at all
     time_format: str | None = Field(None, examples=['"%d.%m.%Y %H:%M:%S"'])
     glob: str = Field("*", min_length=1, examples=['"*.csv"'])
+    fields: WrittenFields = Field({}, examples=["{user_id: user.id}"])
     where: Where = None
 
     @field_validator("path")
@@ -125,6 +129,7 @@ class KafkaSource(Settings):
     format: Literal["json"] = Field("json", examples=["json"])
     time_format: Literal["epoch seconds", "epoch ms", "epoch us"] | None = Field(None, examples=["epoch ms"])
     start: Literal["earliest", "latest"] = Field("earliest", examples=["earliest"])
+    fields: WrittenFields = Field({}, examples=["{user_id: user.id}"])
     where: Where = None
     key: str | None = Field(None, examples=["pump7"])  # only messages with this key
     options: KafkaOptions = Field({}, examples=["{kafka.security.protocol: SSL}"])
@@ -149,7 +154,8 @@ class KafkaSource(Settings):
         """
         apart = f"by {self.part[0]}" if self.part else "by its key" if self.key is not None else "as a whole"
         times = f", times as {self.time_format}" if self.time_format else ""
-        return f"topic {self.topic} from its {self.start}, {apart}{times}"
+        fields = f", fields {json.dumps(as_pairs(self.fields))}" if self.fields else ""
+        return f"topic {self.topic} from its {self.start}, {apart}{times}{fields}"
 
 
 class RateSource(Settings):

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from towpath.schema import Column, SchemaClass, Stream, Type
+from towpath.schema import SchemaClass, Stream, column_of
 from towpath.streams.definition import StreamDef, is_native
 from towpath.streams.sources import SOURCES, FilesSource, KafkaSource, SourceDef
 
@@ -32,7 +32,7 @@ class StreamVersion:
         stream = self.definition.stream
         return {
             "name": stream.name,
-            "columns": [(c.name, c.type.value) for c in stream.columns],
+            "columns": [(c.name, c.kind.value) for c in stream.columns],
             "time": stream.time,
             "delay_us": stream.delay_us,
             "rate": stream.rate,
@@ -47,10 +47,12 @@ class StreamVersion:
 
     @staticmethod
     def from_json(said: Mapping[str, Any]) -> StreamVersion:
-        columns = tuple(Column(name, Type(type_)) for name, type_ in said["columns"])
+        columns = tuple(column_of(name, type_) for name, type_ in said["columns"])
         stream = Stream(said["name"], columns, said["time"], said["delay_us"], said["rate"], said["origin"])
         # Not checked again: the folder of a stream that is gone may be gone too.
-        source: Any = SOURCES[said["source"]["type"]].model_construct(**said["source"])
+        paths = {column: tuple(path) for column, path in said["source"].get("fields", {}).items()}
+        kept = said["source"] | ({"fields": paths} if paths else {})
+        source: Any = SOURCES[kept["type"]].model_construct(**kept)
         definition = StreamDef(stream, source, said["idle_after_ms"], said["aligned"], said.get("close_after_ms", 0))
         return StreamVersion(definition, said["group"], said["retired"])
 
@@ -133,7 +135,7 @@ def _base(definition: StreamDef) -> SchemaClass:
 def _rows(definition: StreamDef) -> str:
     """What decides which rows a stream has, and what they mean."""
     source = definition.source.model_dump(mode="json")
-    columns = [(c.name, c.type.value) for c in definition.stream.columns]
+    columns = [(c.name, c.kind.value) for c in definition.stream.columns]
     in_order = source["type"] == "files" and source["format"] == "csv" and not source["header"]
     kept = {key: value for key, value in source.items() if key not in _SAME_CLUSTER}
     return json.dumps([kept, columns if in_order else sorted(columns), definition.stream.time], sort_keys=True)

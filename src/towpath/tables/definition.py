@@ -8,9 +8,18 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from towpath.config.settings import ColumnType, Location, Settings, listed, refusal
-from towpath.schema import Column, Stream, Type, reference_table
-from towpath.streams.definition import is_column_name, refuse_columns_alike
+from towpath.config.columns import (
+    Kind,
+    WrittenFields,
+    WrittenSchema,
+    check_fields,
+    check_flat,
+    check_schema,
+    named,
+    paths,
+)
+from towpath.config.settings import Location, Settings, refusal
+from towpath.schema import Stream, column_of, reference_table
 
 
 class FileTable(Settings):
@@ -20,6 +29,7 @@ class FileTable(Settings):
     path: Location = Field(examples=["./currencies.csv"])
     format: Literal["csv", "parquet"] = Field(examples=["csv"])
     header: bool = True  # of CSV
+    fields: WrittenFields = Field({}, examples=["{user_id: user.id}"])
 
     @field_validator("path")
     @classmethod
@@ -42,16 +52,19 @@ class TableText(Settings):
     """A table as written."""
 
     source: FileTable = Field(examples=["{type: file, path: ./currencies.csv, format: csv}"])
-    columns: dict[str, ColumnType] = Field(alias="schema", examples=["{code: string, rate: double}"])
+    columns: WrittenSchema = Field(alias="schema", examples=["{code: string, rate: double}"])
 
     @field_validator("columns")
     @classmethod
-    def _are_columns(cls, columns: dict[str, Type]) -> dict[str, Type]:
+    def _are_columns(cls, columns: dict[str, Kind], info: ValidationInfo) -> dict[str, Kind]:
         if not columns:
             raise refusal("is missing", "name the columns: schema: {code: string, rate: double}")
-        if bad := [name for name in columns if not is_column_name(name)]:
-            raise refusal(f"not names of columns: {listed(map(repr, bad))}", "use other characters, and fewer of them")
-        refuse_columns_alike(columns)
+        check_schema(columns)
+        source = info.data.get("source")
+        if source:
+            check_fields(columns, source.fields)
+            if source.format == "csv":
+                check_flat(columns, source.fields, source.header)
         return columns
 
 
@@ -65,4 +78,5 @@ class TableDef:
 
 
 def define(name: str, text: TableText) -> TableDef:
-    return TableDef(reference_table(name, tuple(Column(*item) for item in text.columns.items())), text.source)
+    source = text.source.model_copy(update={"fields": paths(text.columns, text.source.fields)})
+    return TableDef(reference_table(name, tuple(column_of(*item) for item in named(text.columns).items())), source)

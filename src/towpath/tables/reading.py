@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from towpath.arrow import arrow_schema
 from towpath.streams import reading
+from towpath.streams.definition import decimals
+from towpath.streams.fields import as_pairs
 from towpath.streams.reading import BadFile, Form, Reject
 from towpath.tables.definition import TableDef
 
@@ -51,7 +53,15 @@ def read(definition: TableDef) -> pa.Table:
     try:
         if source.format == "csv" and source.header and not Path(path).stat().st_size:
             raise BadFile("it is empty, and has not even the line of column names")
-        rows, rejects = reading.read(path, Form(source.format, schema, None, source.header))
+        form = Form(
+            source.format,
+            schema,
+            None,
+            source.header,
+            fields=as_pairs(source.fields),
+            decimals=decimals(definition.table.columns),
+        )
+        rows, rejects = reading.read(path, form)
     except FileNotFoundError as error:
         raise BadTable(f"there is no file {path}", "a path is relative to the job file") from error
     except BadFile as error:

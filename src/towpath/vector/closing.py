@@ -16,7 +16,8 @@ from sqlglot import exp
 
 from towpath.errors import FragmentFailed
 from towpath.plan.pipeline import Bound, Pipeline
-from towpath.plan.slots import OUTPUTS, Layout
+from towpath.plan.ranking import RankedBy, ranked_by
+from towpath.plan.slots import OUTPUTS, RANKED, Layout
 from towpath.plan.trees import Grouped
 from towpath.schema import Type
 from towpath.vector.aggregates import final, restored
@@ -53,6 +54,19 @@ def results(merged: pa.Table, pipeline_of: PipelineOf) -> pa.Table:
         return RESULTS.empty_table()
     together = pl.concat(made, how="diagonal")
     return table_of({c.name: arrow(c) for c in together.get_columns()}, RESULTS, together.height)
+
+
+def rankings(merged: pa.Table, pipeline_of: PipelineOf) -> dict[int, RankedBy]:
+    """How the fragments choose the first rows of their windows."""
+    distinct = merged.group_by(["_fragment", "_post"]).aggregate([])
+    posts = zip(distinct["_fragment"].to_pylist(), distinct["_post"].to_pylist(), strict=True)
+    return {fragment: _ranking(post, pipeline_of) for fragment, post in posts}
+
+
+@lru_cache(POSTS_KEPT)
+def _ranking(post: str, pipeline_of: PipelineOf) -> RankedBy:
+    pipeline = pipeline_of(post)
+    return ranked_by(pipeline, Layout(pipeline).outputs)
 
 
 @dataclass(frozen=True)
@@ -134,7 +148,7 @@ def closing_of(pipeline: Pipeline, *, apart: bool) -> Closing:
         computed=computed,
         shown=(
             pl.col("_fragment", "_time", "_born"),
-            *(shown(pl.col(slot), OUTPUTS[slot]) for slot in layout.outputs.values()),
+            *(shown(pl.col(slot), OUTPUTS[slot]) for item, slot in layout.outputs.items() if item != RANKED),
         ),
         constants=((RANGE, Type.BIGINT, pipeline.window.range_us), *compile_.constants),
     )

@@ -18,15 +18,17 @@ import numpy as np
 import polars as pl
 from sqlglot import exp
 
+from towpath.lang.decimals import Rescaled, TextOfUnits, UnitsOfDouble, UnitsOfText
 from towpath.lang.formats import FORMAT_TOKEN
 from towpath.lang.functions import Log10
+from towpath.lang.json_paths import JsonValue, steps
 from towpath.lang.literals import type_of_name, whole_number
 from towpath.lang.regexps import LONGEST_TEXT, regexp
 from towpath.lang.texts import SplitIndex
 from towpath.lang.times import FIRST_AND_LAST_DAY, FIRST_AND_LAST_US, FIXED
 from towpath.plan.constants import constant
 from towpath.schema import INTEGERS, Type
-from towpath.vector import texts
+from towpath.vector import decimals, json_texts, texts
 from towpath.vector.texts import TIMESTAMP
 
 Resolve = Callable[[exp.Expression], pl.Expr | None]
@@ -620,6 +622,11 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Right: _right,
     exp.Pad: _padded,
     exp.SplitPart: _split_part,
+    Rescaled: lambda compile_, node: decimals.rescaled(compile_(node.this), node),
+    UnitsOfText: lambda compile_, node: decimals.of_text(compile_(node.this), node),
+    UnitsOfDouble: lambda compile_, node: decimals.of_double(compile_(node.this).cast(pl.Float64), node),
+    TextOfUnits: lambda compile_, node: decimals.as_text(compile_(node.this), node),
+    JsonValue: lambda compile_, node: json_texts.value(compile_(node.this), steps(node.args["path"].name)),
     SplitIndex: _split_index,
     exp.Repeat: _repeat,
     exp.Replace: _replace,

@@ -29,6 +29,7 @@ ACCEPTED = {
     Type.DATE: _DATE,
 }
 """What a text must look like to be cast; blanks around it do not count."""
+ACCEPTED_DECIMAL = rf"\A{_BLANKS}([+-]?(?:[0-9]{{1,100}}\.?[0-9]{{0,100}}|\.[0-9]{{1,100}})){_BLANKS}\z"
 
 TRUE = ["true", "t", "yes", "y", "1"]
 # From here on all doubles are further apart than 10^-digits, so that rounding leaves them as they are.

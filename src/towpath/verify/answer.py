@@ -9,7 +9,7 @@ from typing import Protocol
 import duckdb
 import pyarrow as pa
 
-from towpath.arrow import arrow_schema
+from towpath.arrow import result_schema
 from towpath.lang import parse
 from towpath.lang.query import Query
 from towpath.schema import Catalog
@@ -38,7 +38,7 @@ class AnswerVersion(Protocol):
 
 def answer(con: duckdb.DuckDBPyConnection, query: Query, catalog: Catalog, validity: Sequence[Validity]) -> pa.Table:
     """The batch answer over the tables of `con`; each SELECT of a union has its own validity."""
-    schema = arrow_schema({column.name: column.type for column in query.columns})
+    schema = result_schema(query.columns)
     tables = [schema.empty_table()]
     for select, valid in zip(query.selects, validity, strict=True):
         if valid.settled:

@@ -91,12 +91,18 @@ def _kind(column: pa.DataType) -> pa.DataType | None:
         (pt.is_boolean, pa.bool_()),
         (pt.is_integer, pa.int64()),
         (pt.is_floating, pa.float64()),
+        (_has_places, column),
         (pt.is_decimal, pa.float64()),
         (pt.is_timestamp, pa.timestamp("us", "UTC")),
         (pt.is_date, pa.date32()),
         (_is_text, pa.string()),
     )
     return next((kind for test, kind in kinds if test(column)), None)
+
+
+def _has_places(column: pa.DataType) -> bool:
+    """Decimals of the language are compared exactly; whole ones are sums of DuckDB's."""
+    return bool(pt.is_decimal(column) and column.scale)
 
 
 def _is_text(column: pa.DataType) -> bool:

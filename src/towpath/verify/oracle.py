@@ -8,8 +8,8 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from towpath.arrow import arrow_schema
-from towpath.lang.query import ROW, WINDOW, Input, Lookup, Query, Select, View
+from towpath.arrow import arrow_schema, as_decimals
+from towpath.lang.query import RANK, ROW, WINDOW, Input, Lookup, Query, Select, Top, View, window_column_type
 from towpath.schema import Catalog, Column, Type
 from towpath.verify.render import Renderer, quoted
 from towpath.verify.texts import register
@@ -18,6 +18,10 @@ from towpath.verify.texts import register
 TIME = quoted("\x01time")  # a tuple's event time in microseconds
 HALF = quoted("\x01half")  # 0 or 1: the two buckets of time in which a tuple can find partners
 KEY = "\x01key"  # of a reference table, by which its rows are looked up
+START = quoted("\x01start")  # of a window whose first rows are chosen, or of a session
+END = quoted("\x01end")
+FIRST, NUMBER = quoted("\x01first"), quoted("\x01number")  # whether a tuple begins a session, and which one it is of
+PARTITION, SORTED = "\x01partition", "\x01sorted"  # what they are chosen by
 HOP = quoted("\x01hop")  # how many slides before the newest one a window starts
 
 
@@ -35,7 +39,8 @@ def expected(
     """
     register(con)
     answer = con.sql(batch_sql(query, catalog, from_us, until_us, ceded_us)).to_arrow_table()
-    return answer.cast(arrow_schema({c.name: c.type for c in query.columns}))
+    units = answer.cast(arrow_schema({c.name: c.type for c in query.columns}))
+    return as_decimals(units, [c.scale for c in query.columns])
 
 
 def batch_sql(
@@ -54,7 +59,7 @@ def batch_sql(
 
 def _view(view: View, known: Catalog) -> str:
     """All of its results: a query stands from some time on, what it reads has always been there."""
-    columns = tuple(Column(item.name, item.type) for item in view.select.items)
+    columns = tuple(item.column for item in view.select.items)
     return _Batch(view.select, columns, known, time=view.stream.time).sql()
 
 
@@ -71,21 +76,69 @@ class _Batch:
     def sql(self) -> str:
         render = Renderer(self._column_type, self._window_times())
         items = [
-            f"{render.output(item.expr, column.type)} AS {quoted(column.name)}"
+            f"{'NULL' if _is_rank(item.expr) else render.output(item.expr, column.type)} AS {quoted(column.name)}"
             for item, column in zip(self.select.items, self.columns, strict=True)
         ]
         if self.time:
             items.append(f"make_timestamp({self._result_time()}) AS {quoted(self.time)}")
+        if self.select.top is None:
+            return self._rows(items, render)
+        return self._first_rows(self.select.top, items, render)
+
+    def _first_rows(self, top: Top, items: list[str], render: Renderer) -> str:
+        """The rows of all windows with what ranks them, and then the first ones of each window."""
+        partition = [f"{render(expr)} AS {quoted(f'{PARTITION}{n}')}" for n, expr in enumerate(top.partition_by)]
+        keys = [f"{render(key.expr)} AS {quoted(f'{SORTED}{n}')}" for n, key in enumerate(top.order_by)]
+        rows = self._rows([*items, *partition, *keys, f"{self._window_start()} AS {START}"], render)
+        parts = ", ".join([START, *(quoted(f"{PARTITION}{n}") for n in range(len(partition)))])
+        order = [
+            f"{quoted(f'{SORTED}{n}')} {'DESC' if key.descending else 'ASC'} "
+            f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+            for n, key in enumerate(top.order_by)
+        ]
+        shown = list(zip(self.select.items, self.columns, strict=True))
+        if top.function == "row_number":
+            order += [f"{quoted(c.name)} ASC NULLS FIRST" for item, c in shown if not _is_rank(item.expr)]
+        rank = f"{top.function}() OVER (PARTITION BY {parts} ORDER BY {', '.join(order)})"
+        columns = [f"{rank} AS {quoted(c.name)}" if _is_rank(item.expr) else quoted(c.name) for item, c in shown]
+        columns += [quoted(self.time)] if self.time else []
+        return f"SELECT {', '.join(columns)} FROM ({rows}) QUALIFY {rank} <= {top.most}"
+
+    def _rows(self, items: list[str], render: Renderer) -> str:
         tables, conditions = self._from(render)
+        if self._gap is not None:
+            tables, conditions = self._with_sessions(tables, conditions, render), []
         lines = ["SELECT " + ", ".join(items), "FROM " + tables]
         conditions += self._validity()
         if conditions:
             lines.append("WHERE " + " AND ".join(conditions))
-        if self.select.window:
-            lines.append("GROUP BY " + ", ".join([self._window_start(), *map(render, self.select.group_by)]))
+        if self.select.window and not (self.select.top and self.select.top.of_tuples):
+            bounds = [self._window_start(), *([self._window_end()] if self._gap is not None else [])]
+            lines.append("GROUP BY " + ", ".join([*bounds, *map(render, self.select.group_by)]))
         if self.select.having:
             lines.append("HAVING " + " AND ".join(map(render, self.select.having)))
         return "\n".join(lines)
+
+    @property
+    def _gap(self) -> int | None:
+        """What ends a session; None if there are none."""
+        window = self.select.window
+        return window.range_us if window is not None and window.is_session else None
+
+    def _with_sessions(self, tuples: str, conditions: list[str], render: Renderer) -> str:
+        """The tuples that count, each with the beginning and the end of its session: those at most a gap apart are of
+        one."""
+        (source,) = self.select.inputs
+        alias, time = quoted(source.alias), _time_of(source)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        same = ", ".join(map(render, self.select.group_by))
+        before = f"OVER ({f'PARTITION BY {same} ' if same else ''}ORDER BY {time})"
+        first = f"coalesce({time} - lag({time}) {before} > {self._gap}, true)"
+        marked = f"(SELECT *, CAST({first} AS INTEGER) AS {FIRST} FROM {tuples}{where}) AS {alias}"
+        counted = f"(SELECT *, sum({FIRST}) {before} AS {NUMBER} FROM {marked}) AS {alias}"
+        session = f"OVER (PARTITION BY {', '.join([*([same] if same else []), NUMBER])})"
+        bounds = f"min({time}) {session} AS {START}, max({time}) {session} + {self._gap} AS {END}"
+        return f"(SELECT *, {bounds} FROM {counted}) AS {alias}"
 
     def _from(self, render: Renderer) -> tuple[str, list[str]]:
         """The tables, each joined on all it shares with those before it, and the conditions on the first one alone."""
@@ -139,12 +192,13 @@ class _Batch:
 
     def _used_columns(self, alias: str) -> set[str]:
         select = self.select
-        roots = [*(i.expr for i in select.items), *select.where, *select.group_by, *select.having]
-        return {c.name for root in roots for c in root.find_all(exp.Column) if c.table == alias}
+        return {
+            c.name for root in (*select.where, *select.above) for c in root.find_all(exp.Column) if c.table == alias
+        }
 
     def _column_type(self, alias: str, name: str) -> Type:
         if alias == WINDOW:
-            return Type.TIMESTAMP
+            return window_column_type(name)
         read = next(i for i in self.select.inputs if i.alias == alias)
         return next(c.type for c in read.read(self.catalog).columns if c.name == name)
 
@@ -155,7 +209,7 @@ class _Batch:
 
     def _result_time(self) -> str:
         window = self.select.window
-        return f"{self._window_start()} + {window.range_us}" if window else self._time()
+        return self._window_end() if window else self._time()
 
     def _earliest(self) -> str:
         times = [_time_of(i) for i in self.select.inputs]
@@ -163,28 +217,37 @@ class _Batch:
 
     def _hops(self) -> int:
         window = self.select.window
-        return window.range_us // window.slide_us if window else 1
+        return window.range_us // window.slide_us if window and not window.is_session else 1
 
     def _window_start(self) -> str:
         assert self.select.window
+        if self._gap is not None:
+            return f"{quoted(self.select.inputs[0].alias)}.{START}"
         slide = self.select.window.slide_us
         newest = _floor(self._time(), slide)
         return newest if self._hops() == 1 else f"({newest} - {HOP} * {slide})"
+
+    def _window_end(self) -> str:
+        assert self.select.window
+        if self._gap is not None:
+            return f"{quoted(self.select.inputs[0].alias)}.{END}"
+        return f"{self._window_start()} + {self.select.window.range_us}"
 
     def _window_times(self) -> dict[str, str]:
         if not self.select.window:
             return {}
         start = self._window_start()
-        end = f"{start} + {self.select.window.range_us}"
+        end = self._window_end()
         return {"window_start": f"make_timestamp({start})", "window_end": f"make_timestamp({end})"}
 
     def _validity(self) -> list[str]:
         conditions = []
         if self.select.window:
             if self.from_us is not None:
-                conditions.append(f"{self._window_start()} >= {self.from_us}")
+                # Whether a tuple is the first of a session, those of the gap before it say.
+                conditions.append(f"{self._window_start()} - {self._gap or 0} >= {self.from_us}")
             if self.until_us is not None:
-                conditions.append(f"{self._window_start()} + {self.select.window.range_us} <= {self.until_us}")
+                conditions.append(f"{self._window_end()} <= {self.until_us}")
         elif self.until_us is not None:
             conditions.append(f"{self._time()} < {self.until_us}")
         if self.ceded_us is not None:
@@ -192,6 +255,10 @@ class _Batch:
             earliest = self._window_start() if self.select.window else self._earliest()
             conditions.append(f"{earliest} < {self.ceded_us}")
         return conditions
+
+
+def _is_rank(expr: exp.Expression) -> bool:
+    return isinstance(expr, exp.Column) and (expr.table, expr.name) == (WINDOW, RANK)
 
 
 def _take(conditions: list[exp.Expression], placed: list[Input]) -> list[exp.Expression]:

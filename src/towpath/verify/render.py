@@ -8,19 +8,24 @@ Case and the text of doubles are calculated by Python (texts.py): there DuckDB d
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
+from towpath.lang.aggregates import StringAgg
+from towpath.lang.decimals import Rescaled, TextOfUnits, UnitsOfDouble, UnitsOfText
 from towpath.lang.functions import Log10
+from towpath.lang.json_paths import JsonValue, steps
 from towpath.lang.literals import whole_number
 from towpath.lang.query import WINDOW
 from towpath.lang.regexps import LONGEST_TEXT, regexp
 from towpath.lang.texts import SplitIndex
 from towpath.lang.typing import infer
 from towpath.schema import Type
-from towpath.verify.texts import DOUBLE_TEXT, LOWER, UPPER
+from towpath.verify.texts import DECIMAL_OF_TEXT, DOUBLE_TEXT, JSON_VALUE, LOWER, UPPER
 
 OPERATORS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
@@ -283,6 +288,30 @@ def _searched(body: str) -> Rule:
     return rule
 
 
+def _decimal(units: str, scale: int) -> str:
+    """Units as a number of DuckDB's own."""
+    return f"(CAST({units} AS DECIMAL(19,0)) * CAST('{Decimal(1).scaleb(-scale):f}' AS DECIMAL(18,{scale})))"
+
+
+def _rescaled(render: Renderer, node: Rescaled) -> str:
+    places = node.args["places"]
+    number = _decimal(render(node.this), node.args["scale"])
+    if node.args["cut"]:
+        return f"CAST(trunc({number}) AS BIGINT)"
+    digits = node.args["digits"] or 38
+    return f"TRY_CAST(TRY_CAST({number} AS DECIMAL({digits},{places})) * CAST({10**places} AS DECIMAL(19,0)) AS BIGINT)"
+
+
+def _units(number: str, node: exp.Expression) -> str:
+    digits, places = node.args["digits"], node.args["places"]
+    return f"CAST(TRY_CAST({number} AS DECIMAL({digits},{places})) * CAST({10**places} AS DECIMAL(19,0)) AS BIGINT)"
+
+
+def _json_value(render: Renderer, node: JsonValue) -> str:
+    path = json.dumps(steps(node.args["path"].name))
+    return f"{JSON_VALUE}({render(node.this)}, {_text(path)})"
+
+
 def _trim(render: Renderer, node: exp.Trim) -> str:
     name = {None: "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[node.args.get("position")]
     return f"{name}({render(node.this)}, {_text(SPACES)})"
@@ -361,6 +390,35 @@ def _substring(render: Renderer, node: exp.Substring) -> str:
     return f"substring({', '.join(parts)})"
 
 
+def _of_extreme(descending: bool) -> Rule:
+    """Of several tuples with the same, the one whose value is the more extreme in the same direction."""
+    direction = "DESC NULLS LAST" if descending else "ASC NULLS FIRST"
+
+    def rule(render: Renderer, node: exp.Expression) -> str:
+        value, by = render(node.this), render(node.expression)
+        listed = f"list({value} ORDER BY {by} {direction}, {value} {direction}) FILTER (WHERE {by} IS NOT NULL)"
+        return f"({listed})[1]"
+
+    return rule
+
+
+def _quantile(render: Renderer, node: exp.Quantile) -> str:
+    """Between two values as far from the lower one as the place is."""
+    value, share = render(node.this), f"CAST('{node.args['quantile'].name}' AS DOUBLE)"
+    values = f"list_sort(list(CAST({value} AS DOUBLE)) FILTER (WHERE {value} IS NOT NULL))"
+    place = f"((len(v) - 1) * {share})"
+    low, high = f"v[CAST(floor({place}) AS BIGINT) + 1]", f"v[CAST(ceil({place}) AS BIGINT) + 1]"
+    between = f"{low} + ({high} - {low}) * ({place} - floor({place}))"
+    return _let(values, f"CASE WHEN {low} = {high} THEN {low} ELSE {between} END")
+
+
+def _texts(render: Renderer, node: StringAgg) -> str:
+    value, by = render(node.this), render(node.args["order"])
+    direction = "DESC NULLS LAST" if node.args.get("descending") else "ASC NULLS FIRST"
+    order = f"{by} {direction}, {value} {direction}"
+    return f"string_agg({value}, {render(node.args['separator'])} ORDER BY {order}) FILTER (WHERE {value} IS NOT NULL)"
+
+
 def _count(render: Renderer, node: exp.Count) -> str:
     if isinstance(node.this, exp.Distinct):
         return f"count(DISTINCT {render(node.this.expressions[0])})"
@@ -406,6 +464,13 @@ RULES: dict[type[exp.Expression], Rule] = {
     Log10: _log10,
     exp.Right: _right,
     exp.Pad: _padded,
+    JsonValue: _json_value,
+    Rescaled: _rescaled,
+    UnitsOfText: lambda render, node: _units(f"{DECIMAL_OF_TEXT}({render(node.this)})", node),
+    UnitsOfDouble: lambda render, node: _units(
+        f"{DECIMAL_OF_TEXT}({DOUBLE_TEXT}(CAST({render(node.this)} AS DOUBLE)))", node
+    ),
+    TextOfUnits: lambda render, node: _let(_decimal(render(node.this), node.args["scale"]), "CAST(v AS VARCHAR)"),
     exp.RegexpLike: _searched("regexp_matches(v, {p})"),
     exp.RegexpExtract: _searched("CASE WHEN regexp_matches(v, {p}) THEN regexp_extract(v, {p}, {group}) END"),
     exp.RegexpReplace: _searched("regexp_replace(v, {p}, {given}, 'g')"),
@@ -428,4 +493,8 @@ RULES: dict[type[exp.Expression], Rule] = {
     exp.Count: _count,
     exp.Sum: _sum,
     exp.StddevSamp: _deviation,
+    exp.ArgMax: _of_extreme(descending=True),
+    exp.ArgMin: _of_extreme(descending=False),
+    exp.Quantile: _quantile,
+    StringAgg: _texts,
 }

@@ -11,7 +11,7 @@ from typing import Protocol
 from towpath.control.act.engine import Engine
 from towpath.control.decide.scaling import Bounds, Grow, Scaling, Shrink
 from towpath.control.state.history import EventKind
-from towpath.errors import TowpathError
+from towpath.errors import NodeRefused, TowpathError
 from towpath.runtime.actors import NeedNode, ReleaseNode, ScalingWish
 from towpath.runtime.carriers import Runtime
 
@@ -80,7 +80,12 @@ class Elastic:
                 self._coming = _Coming(node, reason, self._starter.start(node))
             case Shrink(node, reason) as shrink:
                 log.info("draining node %s: %s", node, reason)
-                self._engine.drain_node(node)
+                try:
+                    self._engine.drain_node(node)
+                except NodeRefused as error:
+                    self._engine.add_history(EventKind.REFUSED, f"node {node} stays: {error}", nodes=(node,))
+                    self._scaling.reset()
+                    return
                 self._going = shrink
 
     def _arrive(self, coming: _Coming) -> None:

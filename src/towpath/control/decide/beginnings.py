@@ -160,7 +160,8 @@ class Beginnings:
         for carrier in self._past():
             if self._known.runs[carrier.id].caught_up and self._known.refusal(carrier.node) is None:
                 for fragment in list(self._known.present.get(carrier.id, {}).values())[:AT_ONCE]:
-                    if fragment.id not in busy and self._known.users.get(fragment.id):
+                    able = fragment.id not in busy and not self._known.has_sessions(fragment)
+                    if able and self._known.users.get(fragment.id):
                         yield fragment.id, carrier.node
 
     def _past(self) -> list[CarrierRecord]:

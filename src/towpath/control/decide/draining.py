@@ -30,6 +30,10 @@ class Draining:
             raise NodeRefused(f"no node other than {node} takes queries; add one to the job file, or open one again")
         if self._known.draining(node):
             return []
+        staying = [fragment for fragment in self._here({node}) if self._known.has_sessions(fragment)]
+        if staying:
+            queries = ", ".join(dict.fromkeys(self._known.used_by(fragment) for fragment in staying))
+            raise NodeRefused(f"node {node} has sessions, which cannot move; withdraw them first: {queries}")
         self._mark(node, True, f"node {node} takes nothing new; what it runs moves to {', '.join(others)}: asked for")
         on_their_way = [
             move
@@ -60,13 +64,13 @@ class Draining:
     def _free(self, nodes: Set[str]) -> list[FragmentRecord]:
         """Those on the nodes that are not on their way already."""
         busy = {fragment for move in self._known.moves.values() for fragment in (move.source, move.target)}
-        here = [c for c in self._known.present if self._known.state.carriers[c].node in nodes]
-        return [
-            f
-            for carrier in here
-            for f in self._known.present[carrier].values()
-            if f.status is FragmentStatus.LIVE and f.id not in busy and self._known.users.get(f.id)
-        ]
+        return [f for f in self._here(nodes) if f.status is FragmentStatus.LIVE and f.id not in busy]
+
+    def _here(self, nodes: Set[str]) -> list[FragmentRecord]:
+        """Those that queries use on the nodes."""
+        carriers = [c for c in self._known.present if self._known.state.carriers[c].node in nodes]
+        here = (fragment for carrier in carriers for fragment in self._known.present[carrier].values())
+        return [fragment for fragment in here if self._known.users.get(fragment.id)]
 
     def state(self, node: str) -> str:
         if not self._known.draining(node):

@@ -7,6 +7,7 @@ given of it, and its fragments stay in their tables until their inputs are compl
   further, so the tables get a new version that changes nothing: the first micro-batch that reports it shows how far
   those before had come, and T rises to that. Until then whoever follows the results waits with those behind T.
 - One that is withdrawn answers for results before T.
+- One with sessions, of which nobody knows how long they last, answers in both cases for those that are over before T.
 - One that is replaced goes on until all fragments of the next version are live. T is then not before the event times
   that those answer for. Results whose earliest tuple is older than T are the old version's, the others the new one's,
   so that each has one owner. A version that is itself replaced before that never answers for anything.
@@ -100,7 +101,9 @@ class Endings:
         """Tuples before that are in; of windows those that are closed."""
         carrier = self._known.carrier_of(self._fragment(part))
         known = [carrier.complete_us, *([carrier.watermark_us] if part.windowed else [])]
-        return min(us for us in known if us is not None) if None not in known else BEGINNING_US
+        if None in known:
+            return BEGINNING_US
+        return min(us for us in known if us is not None) - (not self._can_be_ceded(part))
 
     def _ban(self, part: PartRecord) -> list[Instruction]:
         part.done = True
@@ -135,8 +138,8 @@ class Endings:
         query.replaces, query.series = None, query.id
         self._known.note(query)
         for turn in self._state.all_turns(before.id):
-            if turn.until_us is None:
-                turn.ceded_us = turn.deciding = None
+            if turn.until_us is None or not self._can_be_ceded(turn):
+                turn.ceded_us = turn.until_us = turn.deciding = None
                 self._known.note(turn)
 
     def _end(self, query: QueryRecord, *, ceded: bool, least_us: int = BEGINNING_US) -> list[Instruction]:
@@ -144,11 +147,12 @@ class Endings:
         found = [i for part in self._state.parts_of(query.id) if not part.settled for i in self._let_go(part, None)]
         turns = [turn for turn in self._state.all_turns(query.id) if turn.until_us is None]
         reached = [self._known.carrier_of(self._fragment(turn)).newest_us for turn in turns]
-        closed = [] if ceded else [us for turn in turns if (us := self._closed_us(turn)) is not None]
+        ending = [turn for turn in turns if not (ceded and self._can_be_ceded(turn))]
+        closed = [us for turn in ending if (us := self._closed_us(turn)) is not None]
         end_us = max([us + 1 for us in reached if us is not None] + closed + [least_us])
         carriers: dict[str, None] = {}
         for turn in turns:
-            turn.ceded_us, turn.until_us = (end_us, None) if ceded else (None, end_us)
+            turn.ceded_us, turn.until_us = (None, end_us) if turn in ending else (end_us, None)
             if self._fragment(turn).status is FragmentStatus.LIVE:
                 carrier = self._known.carrier_of(self._fragment(turn))
                 turn.deciding = carrier.version + 1
@@ -265,6 +269,8 @@ class Endings:
     def _owed_us(self, part: PartRecord) -> int:
         """Up to when the input of a part must be complete."""
         assert part.end_us is not None, "it leaves"
+        if not self._can_be_ceded(part):
+            return part.end_us + 1  # a tuple at the end of a session is part of it
         return part.end_us + (self._fragment(part).span_us if part.until_us is None else 0)
 
     def drained(self) -> list[Instruction]:
@@ -318,6 +324,10 @@ class Endings:
         self._known.ended[query.id] = None
         unread: Iterable[str] = self._links.leave(query)
         return [i for name in unread if name in self._running for i in self.withdraw(self._running[name])]
+
+    def _can_be_ceded(self, part: PartRecord) -> bool:
+        """Whether it is known until when what it has begun goes on."""
+        return not self._known.has_sessions(self._fragment(part))
 
     def _fragment(self, part: PartRecord) -> FragmentRecord:
         return self._state.fragments[part.fragment]

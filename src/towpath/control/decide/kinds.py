@@ -69,7 +69,7 @@ def asked_for(pipeline: Pipeline, carriers: CarrierKinds) -> Kind:
     if wide is None:
         raise MoveRefused(
             "it needs a plan of its own: no universal carrier runs joins of more than two streams, derived streams, "
-            "count(DISTINCT x), stddev, or so many columns"
+            "sessions, count(DISTINCT x), stddev, aggregates that go by an order, or so many columns"
         )
     return Kind(wide)
 

@@ -81,6 +81,11 @@ class Moves:
             raise MoveRefused(f"fragment {source.id} is on node {node}{kind} already")
         if source.status is not FragmentStatus.LIVE:
             raise MoveRefused(f"fragment {source.id} is {source.status}; a fragment moves once it is live")
+        if known.has_sessions(source):
+            raise MoveRefused(
+                f"fragment {source.id} has sessions, of which nobody knows how long they last: it stays where it is; "
+                f"withdraw {known.used_by(source)} and submit it again to have it elsewhere"
+            )
         if any(source.id in (m.source, m.target) for m in known.moves.values()):
             raise MoveRefused(f"fragment {source.id} is on its way already; wait until that move is done")
 

@@ -119,7 +119,7 @@ def submissions(request: Request, catalog: Catalog) -> Iterator[Submission]:
         request.node,
         request.copies,
         request.cut,
-        tuple(c.type.value for c in query.columns),
+        tuple(c.kind.value for c in query.columns),
         planned.whole,
     )
 

@@ -11,6 +11,7 @@ from towpath.control.state.records import BEGINNING_US, CarrierRecord, PartRecor
 from towpath.errors import UnknownQueryError
 from towpath.plan.assignment import NOBODY
 from towpath.results import Part
+from towpath.schema import decimal_of
 from towpath.store.layout import Store
 
 
@@ -23,7 +24,7 @@ def read_parts(journal: Journal, store: Store, query: QueryRecord) -> list[Part]
         before = 1 + max((part.select for part in found), default=-1)
         for part, carrier in records:
             made = _read_part(store, part, carrier)
-            found.append(replace(made, select=before + part.select, undecided=undecided))
+            found.append(replace(made, select=before + part.select, undecided=undecided, scales=_scales(version)))
     return found
 
 
@@ -33,6 +34,11 @@ def _read_part(store: Store, part: PartRecord, carrier: str) -> Part:
     times = (part.from_us, part.until_us, part.windowed, part.handed_over_us, part.pending_fence_us)
     made = Part(store.results(carrier), fragment, part.columns, *times, part.select, part.branch, part.keys)
     return replace(made, ceded_us=part.ceded_us)
+
+
+def _scales(query: QueryRecord) -> tuple[int | None, ...]:
+    decimals = map(decimal_of, query.types)
+    return tuple(None if decimal is None else decimal.scale for decimal in decimals)
 
 
 def share_read(carrier: CarrierRecord, carriers: Iterable[CarrierRecord]) -> float:

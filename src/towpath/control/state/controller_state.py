@@ -21,6 +21,7 @@ from towpath.control.state.records import (
     State,
 )
 from towpath.control.state.runs import Run
+from towpath.lang.query import SESSIONS
 from towpath.plan import CarrierKinds
 from towpath.plan.assignment import (
     Row,
@@ -334,6 +335,10 @@ class ControllerState:
             part.columns = tuple((out, renamed.get(column, column)) for out, column in part.columns)
             part.keys = tuple(group_columns(pipeline, carrier.template))
             self.note(part)
+
+    def has_sessions(self, fragment: FragmentRecord) -> bool:
+        """Whether a fragment has windows of which nobody knows how long they last."""
+        return self.carrier_of(fragment).template.family.window == SESSIONS
 
     def leave(self, fragment: FragmentRecord, until_us: int | None, *, owed: bool) -> None:
         """Out of the table. Windows that are still open are owed, so the carrier is needed until they are closed."""

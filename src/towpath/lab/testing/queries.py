@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 
 from towpath.lab.testing.shapes import InputShape, SelectShape, Shape
@@ -19,7 +20,7 @@ CONDITIONS: dict[Type, tuple[str, ...]] = {
         "{c} BETWEEN $key AND $int",
         "({c} < $key OR {c} > $int)",
         "{c} % 3 = $bit",
-        "{c} + 1 <= $int",
+        "CAST({c} AS DECIMAL(12, 2)) + 0.75 <= $int",
         "abs({c}) >= $key",
         "{c} IS NOT NULL",
         "CASE WHEN {c} > $key THEN 1 ELSE 0 END = 1",
@@ -46,7 +47,7 @@ CONDITIONS: dict[Type, tuple[str, ...]] = {
         "upper({c}) = upper($text)",
         "length({c}) > $small",
         "starts_with({c}, $letter)",
-        "coalesce({c}, $text) <> $text",
+        """coalesce(json_value('{{"k": "' || {c} || '"}}', '$.k'), $text) <> $text""",
     ),
     Type.BOOLEAN: ("{c}", "NOT {c}", "{c} IS NULL", "({c} OR {c} IS NULL)"),
     Type.TIMESTAMP: ("{c} >= TIMESTAMP $second", "{c} < $second", "second({c}) % 2 = $bit", "{c} IS NOT NULL"),
@@ -59,7 +60,7 @@ COMPUTED: dict[Type, tuple[str, ...]] = {
         "{c} * 2 + $int",
         "{c} / $bit",
         "{c} % $bit",
-        "- {c}",
+        "round(CAST({c} AS DECIMAL(12, 2)) * -1.255, 1)",
         "coalesce({c}, $int)",
         "CAST({c} AS STRING)",
         "CASE WHEN {c} > $key THEN 'high' WHEN {c} = $key THEN 'equal' ELSE 'low' END",
@@ -82,14 +83,14 @@ COMPUTED: dict[Type, tuple[str, ...]] = {
     ),
     Type.STRING: (
         "upper({c})",
-        "lower({c})",
+        """('{{"k": "' || {c} || '"}}') ->> 'k'""",
         "trim({c})",
         "length({c})",
         "substring({c}, 2)",
         "substring({c}, 1, $small)",
         "{c} || '-' || {c}",
         "concat({c}, $text)",
-        "nullif({c}, $text)",
+        """nullif(json_value('{{"k": ["' || {c} || '"]}}', '$.k[0]'), $text)""",
     ),
     Type.BOOLEAN: ("NOT {c}", "{c} IS NULL", "if({c}, 'yes', 'no')", "CAST({c} AS INT)"),
     Type.TIMESTAMP: ("CAST({c} AS DATE)", "minute({c})", "second({c})", "{c} > TIMESTAMP $second"),
@@ -99,7 +100,20 @@ COMPUTED[Type.BIGINT] = COMPUTED[Type.INT]
 
 COUNTS = ("count(*)", "count({c})", "count(DISTINCT {c})")
 EXTREMES = ("min({c})", "max({c})")
-NUMERIC = ("sum({c})", "avg({c})", "stddev({c})", "max({c}) - min({c})", "sum({c} * 2) / count(*)", "avg({c} + $int)")
+NUMERIC = (
+    "sum({c})",
+    "avg({c})",
+    "stddev({c})",
+    "max({c}) - min({c})",
+    "sum(CAST({c} AS DECIMAL(18, 3)) * 0.5)",
+    "avg({c} + $int)",
+)
+# Of these, carriers with plans of their own are needed.
+BY_TIME = ("first({c})", "last({c})")
+BY_OTHER = ("max_by({c}, {o})", "min_by({c}, {o})")
+QUANTILES = ("median({c})", "quantile_cont({c}, 0.9)")
+TEXTS = ("string_agg({c}, ',' ORDER BY {o})", "string_agg({c}, '' ORDER BY {o} DESC)")
+RANKS = ("row_number", "row_number", "rank", "dense_rank")
 WINDOW_TIMES = ("window_start", "window_end")
 
 # Each further input multiplies a join's answer, so the windows shrink with the number of inputs.
@@ -117,6 +131,7 @@ WINDOWS = (
     "[RANGE 3000 MS SLIDE 500 MS]",
     "[RANGE 1 MINUTE]",
 )
+SESSIONS = ("[SESSION 250 MS]", "[SESSION 1 SECOND]", "[SESSION 2 SECONDS]", "[SESSION 5 SECONDS]")
 JOINED_WINDOWS = ("[RANGE 1 SECOND]", "[RANGE 2 SECONDS SLIDE 1 SECOND]", "[RANGE 3 SECONDS]")
 
 Columns = Sequence[tuple[str, Type]]  # the text of a column, such as @0.price, and its type
@@ -142,8 +157,22 @@ def random_cuttable_shape(rng: Random, catalog: Catalog) -> Shape:
 
 def random_shape_over_views(rng: Random, catalog: Catalog) -> Shape:
     """What is computed of windows: filtered, computed of once more, or joined with its stream or with other windows."""
-    kinds = (_filter_of_view, _aggregate_of_view, _aggregate_of_view, _join_with_view, _join_of_views)
-    return rng.choice(kinds)(rng, catalog)
+    joins = (_join_with_view, _join_of_views)
+    return rng.choice((_filter_of_view, _aggregate_of_view, _aggregate_of_view, _sessions_of_view, *joins))(
+        rng, catalog
+    )
+
+
+def random_shape_of_first_rows(rng: Random, catalog: Catalog) -> Shape:
+    """The first tuples, pairs or groups of windows, and what is read of those."""
+    return rng.choice((_first_tuples, _first_tuples, _first_groups, _first_groups, _first_pairs, _filter_of_first))(
+        rng, catalog
+    )
+
+
+def random_shape_of_sessions(rng: Random, catalog: Catalog) -> Shape:
+    """Sessions, and windows beside them; some aggregates go by an order."""
+    return rng.choice((_sessions, _sessions, _sessions, _ordered))(rng, catalog)
 
 
 def random_shape_over_tables(rng: Random, catalog: Catalog, tables: Catalog) -> Shape:
@@ -225,6 +254,82 @@ def _join_of_views(rng: Random, catalog: Catalog) -> Shape:
     columns = [*_columns_of_view(left_types, 0), *_columns_of_view(right_types, 1)]
     inputs = (InputShape(left, "[RANGE 5 SECONDS]"), InputShape(right, f"[RANGE {rng.choice(('1 MS', '5 SECONDS'))}]"))
     return Shape((SelectShape(_items(rng, columns), inputs, ("@0.c0 = @1.c0",), _conditions(rng, columns, 1)),))
+
+
+def _first_tuples(rng: Random, catalog: Catalog) -> Shape:
+    stream = _random_stream(rng, catalog)
+    columns = _columns_of(stream, 0)
+    select = SelectShape(
+        (*_items(rng, columns), *rng.choice(((), WINDOW_TIMES))),
+        (InputShape(stream.name, rng.choice(WINDOWS)),),
+        conditions=_conditions(rng, columns, rng.randint(0, 1)),
+    )
+    return Shape((_first(rng, select, [text for text, _ in columns]),))
+
+
+def _first_pairs(rng: Random, catalog: Catalog) -> Shape:
+    streams = _random_streams(rng, catalog, 2)
+    window = rng.choice(JOINED_WINDOWS)
+    columns = [c for number, stream in enumerate(streams) for c in _columns_of(stream, number)]
+    inputs = tuple(InputShape(stream.name, window) for stream in streams)
+    select = SelectShape(_items(rng, columns), inputs, _ties(rng, streams), _join_conditions(rng, streams))
+    return Shape((_first(rng, select, [text for text, _ in columns]),))
+
+
+def _first_groups(rng: Random, catalog: Catalog) -> Shape:
+    """By values that every engine has exactly: else it is chance which of two groups is the first."""
+    stream = _random_stream(rng, catalog)
+    columns = _columns_of(stream, 0)
+    groups = list(dict(_group(rng, columns) for _ in range(rng.randint(1, 2))))
+    text, type_ = rng.choice(columns)
+    calls = COUNTS + EXTREMES if type_ is not Type.BOOLEAN else COUNTS
+    aggregates = [call.format(c=text) for call in rng.sample(calls, rng.randint(1, 2))]
+    shown = [group for group in groups if rng.random() < 0.8]
+    select = SelectShape(
+        (*shown, *aggregates),
+        (InputShape(stream.name, rng.choice(WINDOWS)),),
+        conditions=_conditions(rng, columns, rng.randint(0, 1)),
+        group_by=tuple(groups),
+        having=rng.choice(((), ("count(*) > $bit",))),
+    )
+    return Shape((_first(rng, select, [*groups, *aggregates]),))
+
+
+def _filter_of_first(rng: Random, catalog: Catalog) -> Shape:
+    view, types = _view(rng, _random_stream(rng, catalog))
+    view = _first(rng, replace(view, having=()), list(view.items), shown=False)
+    columns = _columns_of_view(types, 0)
+    return Shape((SelectShape(_items(rng, columns), (InputShape(view),), (), _conditions(rng, columns, 1)),))
+
+
+def _first(rng: Random, select: SelectShape, values: Sequence[str], shown: bool = True) -> SelectShape:
+    keys = [value + rng.choice(("", " DESC", " NULLS LAST", " DESC NULLS FIRST")) for value in rng.sample(values, 1)]
+    keys += [value for value in rng.sample(values, min(2, len(values))) if rng.random() < 0.5]
+    if rng.random() < 0.25:
+        return replace(select, first=f"ORDER BY {', '.join(keys)} LIMIT $small")
+    partition = f"PARTITION BY {rng.choice(values)} " if rng.random() < 0.5 else ""
+    rank = f"{rng.choice(RANKS)}() OVER ({partition}ORDER BY {', '.join(keys)})"
+    items = (*select.items, rank) if shown and rng.random() < 0.5 else select.items
+    return replace(select, items=items, first=f"QUALIFY {rank} <= $small")
+
+
+def _sessions(rng: Random, catalog: Catalog) -> Shape:
+    stream = _random_stream(rng, catalog)
+    columns = _columns_of(stream, 0)
+    inputs = (InputShape(stream.name, rng.choice(SESSIONS)),)
+    select = _grouped(rng, columns, inputs, conditions=_conditions(rng, columns, rng.randint(0, 2)))
+    return Shape((_with_order(rng, select, columns) if rng.random() < 0.3 else select,))
+
+
+def _ordered(rng: Random, catalog: Catalog) -> Shape:
+    stream = _random_stream(rng, catalog)
+    columns = _columns_of(stream, 0)
+    return Shape((_with_order(rng, _grouped(rng, columns, (InputShape(stream.name, rng.choice(WINDOWS)),)), columns),))
+
+
+def _sessions_of_view(rng: Random, catalog: Catalog) -> Shape:
+    view, types = _view(rng, _random_stream(rng, catalog))
+    return Shape((_grouped(rng, _columns_of_view(types, 0), (InputShape(view, rng.choice(SESSIONS)),)),))
 
 
 def _filter(rng: Random, catalog: Catalog) -> Shape:
@@ -342,6 +447,14 @@ def _aggregate_call(rng: Random, columns: Columns) -> str:
     calls += EXTREMES if type_ is not Type.BOOLEAN else ()
     calls += NUMERIC if type_.numeric else ()
     return rng.choice(calls).format(c=text)
+
+
+def _with_order(rng: Random, select: SelectShape, columns: Columns) -> SelectShape:
+    """With an aggregate that goes by an order."""
+    text, type_ = rng.choice(columns)
+    other = rng.choice([name for name, other_type in columns if other_type is not Type.BOOLEAN])
+    calls = BY_TIME + BY_OTHER + (QUANTILES if type_.numeric else TEXTS if type_ is Type.STRING else ())
+    return replace(select, items=(*select.items, rng.choice(calls).format(c=text, o=other)))
 
 
 def _items(rng: Random, columns: Columns, computed: bool = True) -> tuple[str, ...]:

@@ -34,14 +34,14 @@ WORDS = ("red", "green", "Blue", "redder", "a_b", "it's", " pad ", "ö", "")
 FIRST_DAY = (date(2026, 1, 1) - date(1970, 1, 1)).days
 MAYBE_COLUMNS = (
     Column("n", Type.BIGINT),
-    Column("lane", Type.INT),
+    Column("car.lane", Type.INT),  # names with dots are fields of structs, where a file can have some
     Column("x", Type.DOUBLE),
     Column("y", Type.DOUBLE),
-    Column("tag", Type.STRING),
+    Column("car.tag", Type.STRING),
     Column("word", Type.STRING),
     Column("flag", Type.BOOLEAN),
     Column("day", Type.DATE),
-    Column("seen", Type.TIMESTAMP),
+    Column("car.seen.at", Type.TIMESTAMP),
 )
 
 

@@ -16,7 +16,7 @@ from towpath.errors import MoveRefused
 from towpath.job import Job, QueryDef, ResultsDef
 from towpath.lab.testing.comparing import ComparisonOutcome, compare
 from towpath.lab.testing.edits import text_in_file
-from towpath.lab.testing.files import write_file
+from towpath.lab.testing.files import fields_of, write_file
 from towpath.lab.testing.silence import held_back
 from towpath.lab.testing.workload import Workload
 from towpath.plan import WHOLE, CarrierKinds
@@ -47,7 +47,8 @@ def job_of(
         if workload.added.get(name, 0) > phase:
             continue
         format_ = workload.recording.formats.get(name, "parquet")
-        source = FilesSource.model_validate({"type": "files", "path": str(folder / name), "format": format_})
+        said = {"type": "files", "path": str(folder / name), "format": format_, "fields": fields_of(stream, format_)}
+        source = FilesSource.model_validate(said)
         streams[name] = StreamDef(stream, source, idle_after_ms=workload.recording.idle_after_ms)
     first = {
         name: {"sql": sql, "copies": copies, "sink": sink_of(folder, name) if q.sink else None, "from": q.begins}
@@ -66,8 +67,9 @@ def table_of(folder: Path, name: str, workload: Workload) -> TableDef:
     path = folder / "tables" / f"{name}.parquet"
     path.parent.mkdir(exist_ok=True)
     write_file(workload.recording.tables[name], path)
-    source = FileTable.model_validate({"type": "file", "path": str(path), "format": "parquet"})
-    return TableDef(workload.recording.known[name], source)
+    table = workload.recording.known[name]
+    said = {"type": "file", "path": str(path), "format": "parquet", "fields": fields_of(table, "parquet")}
+    return TableDef(table, FileTable.model_validate(said))
 
 
 def sink_of(folder: Path, query: str) -> dict[str, str]:

@@ -51,6 +51,7 @@ class SelectShape:
     conditions: tuple[str, ...] = ()
     group_by: tuple[str, ...] = ()
     having: tuple[str, ...] = ()
+    first: str = ""  # which rows of a window: QUALIFY ..., or ORDER BY ... LIMIT ...
     shown: tuple[int, ...] | None = None  # the numbers of the items that are put out, in order; None: all of them
 
     def text(self, twist: Random | None, views: list[str]) -> str:
@@ -80,6 +81,7 @@ class SelectShape:
             ("HAVING", self.having, " AND "),
         ):
             text += f" {word} {glue.join(parts)}" if parts else ""
+        text += f" {self.first}" if self.first else ""
         return re.sub(r"@(\d)", lambda m: aliases[int(m[1])], text)
 
     def _input(self, shape: InputShape, alias: str, twist: Random | None, views: list[str]) -> str:
@@ -135,5 +137,6 @@ def _fill(select: SelectShape, rng: Random) -> SelectShape:
         filled(select.conditions),
         filled(select.group_by),
         filled(select.having),
+        filled([select.first])[0],
         select.shown,
     )

@@ -44,7 +44,9 @@ def _not_now(recording: Recording, query: DrawnQuery, select: int, valid: Validi
 def _gap(versions: Sequence[AnswerVersion]) -> str | None:
     """Each version begins where the one before ends, if it begins at all."""
     for before, after in pairwise(versions):
-        ends = {valid.ceded_us for valid in before.validity if valid.settled}
+        ends = {
+            valid.until_us if valid.ceded_us is None else valid.ceded_us for valid in before.validity if valid.settled
+        }
         begins = {valid.from_us if valid.settled else None for valid in after.validity}
         if ends != begins or len(ends) > 1:
             return f"versions do not meet: {before} {after}"
