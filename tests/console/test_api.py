@@ -16,7 +16,7 @@ from .crowd import MIXED, Served, crowd
 
 pytestmark = [pytest.mark.console, pytest.mark.timeout(300)]
 
-EXAMPLES = 20  # of each operation, of requests as described; and as many of others
+EXAMPLES = 10  # of each operation, of requests as described; and as many of others
 STREAM = "/console/events"  # does not end
 
 

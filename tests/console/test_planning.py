@@ -52,7 +52,7 @@ def homes(client: Client) -> dict[str, list[str]]:
 
 def test_planners_are_compared_and_one_is_followed(served: Served, open_page: Open, shot: Callable[..., None]) -> None:
     page = open_page(served, "plan")
-    compared(page, served, "single", "grouping", "round_robin")
+    compared(page, served, "single", "round_robin")
     assert "As it is now" in page.inner_text(".comparison tbody")
     assert page.locator(".comparison td.worse").count() > 0  # everything on one node
     page.select_option("[aria-label=Metrics]", "hummer")

@@ -126,8 +126,7 @@ def test_a_real_job(tmp_path: Path, open_page: Open, shot: Callable[..., None]) 
         shot(page, "real-plan")
         page.click("text=Apply")
         page.click("dialog >> button:has-text('Move 1 fragment')")
-        page.wait_for_selector(".moves .move")
-        page.wait_for_selector(".moves .move", state="detached", timeout=PATIENCE_S * 1000)
+        page.wait_for_selector(".moves .move li.now:has-text('Draining')", timeout=PATIENCE_S * 1000)
         with Client(served.address, served.token) as client:
             assert len({node for query in client.queries() for node in query.nodes}) == 1
         page.goto(f"{served.address}/#/replay")
