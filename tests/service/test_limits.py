@@ -6,7 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -144,6 +144,13 @@ def asking_for_much(place: tuple[str, int], folder: Path) -> socket.socket:
     return asking
 
 
+def wait_for_answer(asking: socket.socket) -> None:
+    """Until it has begun, and so is written and not read, or there will be none."""
+    asking.settimeout(PATIENCE_S)
+    with suppress(ConnectionResetError):
+        asking.recv(1, socket.MSG_PEEK)
+
+
 def test_who_does_not_read_the_answer_is_not_waited_for(
     long_winded: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,8 +182,8 @@ def test_however_many_do_not_read_who_reads_is_answered(
 ) -> None:
     monkeypatch.setattr(limits, "MOST_CONNECTIONS", 4)  # each of them costs the memory of its answer
     with ExitStack() as stack:
-        for _ in range(limits.MOST_CONNECTIONS + 5):
-            stack.enter_context(asking_for_much(long_winded, tmp_path))
+        for asking in [asking_for_much(long_winded, tmp_path) for _ in range(limits.MOST_CONNECTIONS + 5)]:
+            wait_for_answer(stack.enter_context(asking))  # until then it is not known who does not read
         with find(tmp_path) as client:
             assert client.status().queries == 1
 
