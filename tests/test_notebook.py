@@ -47,6 +47,7 @@ def test_it_is_kept_without_what_it_showed() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.live
 def test_it_runs_and_shows_plans_results_and_placements(tmp_path: Path) -> None:
     (tmp_path / "cells.json").write_text(json.dumps(sources()))
     run = [sys.executable, "-c", KERNEL, "cells.json"]

@@ -164,7 +164,7 @@ def wait_for_version(running: Towpath, world: World, version: int) -> None:
         assert time.monotonic() < end, "the table was not read again"
 
 
-@pytest.mark.parametrize("carriers", ["compiled", "universal"])
+@pytest.mark.parametrize("carriers", [pytest.param("compiled", marks=pytest.mark.live), "universal"])
 def test_a_table_changes_while_queries_read_it(tmp_path: Path, carriers: str) -> None:
     """Everything is read before the table changes, so the versions are known."""
     world, version_of = World(tmp_path, carriers, QUERIES), {}

@@ -23,7 +23,7 @@ def test_numbers_that_are_none_are_refused() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.live
+@pytest.mark.long  # its parts are those of `bench mixed`, whose quick run every change has to pass
 def test_a_quick_run_ends_with_one_line_of_json() -> None:
     result = CliRunner().invoke(main, ["bench", "crowd", "--quick", "--json"])
     assert result.exit_code == 0, result.output

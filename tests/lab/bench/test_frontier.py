@@ -18,7 +18,7 @@ def test_a_report_as_json() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.live
+@pytest.mark.long  # its parts are those of `bench mixed`, whose quick run every change has to pass
 def test_a_quick_run_ends_with_one_line_of_json() -> None:
     result = CliRunner().invoke(main, ["bench", "frontier", "--quick", "--json"])
     assert result.exit_code == 0, result.output
