@@ -23,6 +23,7 @@ from towpath.api.reader import Reader
 from towpath.config.settings import Start
 from towpath.control.act.self_monitor import EVERY_S, STILL_S
 from towpath.errors import ServiceError, StoreError, TowpathError
+from towpath.lab.testing.files import fields_of
 from towpath.lab.testing.running import arrive
 from towpath.service.client import Client, find
 from towpath.service.messages import JobStatus
@@ -307,9 +308,11 @@ def _write_job(job: Path, schedule: Schedule, servers: Servers) -> None:
     streams = {}
     for name, stream in schedule.workload.recording.catalog.items():
         (job.parent / name).mkdir()
+        format_ = schedule.workload.recording.formats[name]
+        fields = fields_of(stream, format_)
         streams[name] = {
-            "source": {"type": "files", "path": f"./{name}", "format": schedule.workload.recording.formats[name]},
-            "schema": {column.name: column.type.value for column in stream.columns},
+            "source": {"type": "files", "path": f"./{name}", "format": format_, "fields": fields},
+            "schema": {column.name: column.kind.value for column in stream.columns},
             "time": stream.time,
             "delay": f"{stream.delay_us // 1_000_000} seconds",
             "idle_after": f"{schedule.workload.recording.idle_after_ms} ms",
