@@ -358,7 +358,13 @@ def _referred_to(number: int) -> object:
         pytest.param(3, 2, 1, 0, marks=pytest.mark.long),
     ],
 )
-@pytest.mark.parametrize("in_place", [False, True], ids=["to another node", "to another carrier"])
+@pytest.mark.parametrize(
+    "in_place",
+    [
+        pytest.param(False, id="to another node"),
+        pytest.param(True, id="to another carrier", marks=pytest.mark.live),  # `make test` is to stay below ten minutes
+    ],
+)
 def test_moves_in_every_order(length: int, moves: int, crashes: int, abandons: int, in_place: bool) -> None:
     world = World(length, moves, crashes, abandons, in_place)
     with world.deciding() as todo:
